@@ -1,0 +1,1 @@
+"""limn: a deep learning framework made to be read."""
