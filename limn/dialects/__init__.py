@@ -1,0 +1,1 @@
+"""The three dialects, from tensors to loops: ``graph``, ``schedule``, ``nest``."""
