@@ -432,9 +432,7 @@ class CastOp(GraphOp):
 
     def verify_graph(self) -> None:
         if shape_of(self.operand) != shape_of(self.result):
-            raise VerifyException(
-                f"'graph.cast' keeps the shape: got {self.operand.type} and {self.result.type}"
-            )
+            raise VerifyException(f"'graph.cast' keeps the shape: got {self.operand.type} and {self.result.type}")
 
 
 def _refuse_bool(op: Operation, value: SSAValue) -> None:
@@ -541,9 +539,7 @@ class WhereOp(GraphOp):
     result = result_def(T)
     traits = traits_def(Pure())
 
-    def __init__(
-        self, condition: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation
-    ):
+    def __init__(self, condition: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
         lhs = SSAValue.get(lhs)
         super().__init__(operands=[condition, lhs, rhs], result_types=[lhs.type])
 
@@ -605,9 +601,7 @@ class ReduceOp(GraphOp):
             raise VerifyException(
                 f"'{self.name}' has axes {list(axes)}; they must ascend and lie in 0 to {len(shape) - 1}"
             )
-        want = TensorType(
-            element_of(self.operand), [1 if dim in axes else extent for dim, extent in enumerate(shape)]
-        )
+        want = TensorType(element_of(self.operand), [1 if dim in axes else extent for dim, extent in enumerate(shape)])
         if self.result.type != want:
             raise VerifyException(
                 f"'{self.name}' of {self.operand.type} over axes {list(axes)} gives {want}, not {self.result.type}"
