@@ -41,6 +41,7 @@ def parse_pipeline(pipeline: str) -> PassPipeline:
 def run_pipeline(module: ModuleOp, pipeline: str, ctx: Context | None = None) -> None:
     """Apply the passes of a pipeline string to `module` in place, without verifying in between.
 
-    Tests and `limn-opt` verify between passes; the JIT does not, because verifying costs about as much as the passes.
+    Tests and `limn-opt` verify between passes; the JIT does not, because verifying costs about as much as
+    the passes.
     """
     parse_pipeline(pipeline).apply(ctx or make_context(), module)

@@ -1,8 +1,8 @@
 """What limn offers to every xDSL tool, and what limn's own tools take from xDSL.
 
-`LIMN_UNIVERSE` is found through the entry point `xdsl.universe`, so stock `xdsl-opt` knows limn's dialects, passes and
-targets as soon as limn is installed. Each entry is a factory that imports on first use: a tool that only lists names
-loads none of limn's code.
+`LIMN_UNIVERSE` is found through the entry point `xdsl.universe`, so stock `xdsl-opt` knows limn's dialects,
+passes and targets as soon as limn is installed. Each entry is a factory that imports on first use: a tool
+that only lists names loads none of limn's code.
 """
 
 from collections.abc import Callable

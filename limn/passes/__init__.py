@@ -1,8 +1,8 @@
 """limn's passes: one table from a pass's name to the module that holds it.
 
-A pass is added by writing its module and one line here; `limn-opt`, the JIT's pipelines and stock `xdsl-opt` all read
-this table, and nothing is imported before a pass is asked for. A module holds one pass, and the first line of its
-docstring is the pass's help text.
+A pass is added by writing its module and one line here; `limn-opt`, the JIT's pipelines and stock
+`xdsl-opt` all read this table, and nothing is imported before a pass is asked for. A module holds one pass,
+and the first line of its docstring is the pass's help text.
 """
 
 from collections.abc import Callable
