@@ -1,7 +1,8 @@
 """Element types, and which type two of them meet at.
 
-A `DType` is compared by identity: there is one object for each type, and `float32 is limn.float32` everywhere. The rules of
-promotion are `promote` for two tensors and `scalar_dtype` for a Python number beside a tensor; nothing else decides a dtype.
+A `DType` is compared by identity: there is one object for each type, and `float32 is limn.float32`
+everywhere. The rules of promotion are `promote` for two tensors and `scalar_dtype` for a Python number beside
+a tensor; nothing else decides a dtype.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import numpy as np
 
 class DType:
     """One element type. `name` is Python's and numpy's word for it, `mlir` the word in printed IR, `kind` is
-    "float", "int" or "bool"; `min` and `max` are the least and greatest finite values; `tiny` is the smallest value above 0."""
+    "float", "int" or "bool"; `min` and `max` are the least and greatest finite values; `tiny` is the smallest
+    value above 0."""
 
-    __slots__ = ("name", "mlir", "kind", "numpy", "itemsize", "min", "max", "tiny")
+    __slots__ = ("itemsize", "kind", "max", "min", "mlir", "name", "numpy", "tiny")
 
     def __init__(self, name: str, mlir: str, kind: str, numpy: np.dtype):
         self.name, self.mlir, self.kind, self.numpy, self.itemsize = name, mlir, kind, numpy, numpy.itemsize
@@ -64,7 +66,8 @@ _BY_PYTHON = {float: float32, int: int32, bool: bool_}
 
 
 def as_dtype(spec: object) -> DType:
-    """The DType meant by a DType, a name ("float32"), a numpy dtype or Python's float, int, bool. TypeError for others."""
+    """The DType meant by a DType, a name ("float32"), a numpy dtype or Python's float, int, bool. TypeError
+    for others."""
     if isinstance(spec, DType):
         return spec
     if isinstance(spec, str) and spec in _BY_NAME:
@@ -81,8 +84,8 @@ def as_dtype(spec: object) -> DType:
 
 
 def promote(a: DType, b: DType) -> DType:
-    """Where two tensors meet: the wider of one kind, float16 with bfloat16 at float32, an int with a float among the floats
-    at float32 or wider, bool as whatever it meets."""
+    """Where two tensors meet: the wider of one kind, float16 with bfloat16 at float32, an int with a float
+    among the floats at float32 or wider, bool as whatever it meets."""
     if a is b:
         return a
     if a.kind == b.kind:
@@ -96,8 +99,8 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def scalar_dtype(tensor: DType, value: object) -> DType:
-    """Where a Python number meets a tensor: at the tensor's dtype, except that a float lifts an int or bool tensor to float32 and
-    an int lifts a bool tensor to int32."""
+    """Where a Python number meets a tensor: at the tensor's dtype, except that a float lifts an int or bool
+    tensor to float32 and an int lifts a bool tensor to int32."""
     if isinstance(value, bool) or tensor.kind == "float":
         return tensor
     if isinstance(value, float):
@@ -106,8 +109,8 @@ def scalar_dtype(tensor: DType, value: object) -> DType:
 
 
 def check_scalar(value: object, dtype: DType) -> float | int | bool:
-    """`value` as a Python number that `dtype` can hold. OverflowError for an int outside an int dtype's range; a float too large for
-    its dtype becomes an infinity, as everywhere in IEEE arithmetic."""
+    """`value` as a Python number that `dtype` can hold. OverflowError for an int outside an int dtype's
+    range; a float too large for its dtype becomes an infinity, as everywhere in IEEE arithmetic."""
     if dtype.kind == "float":
         try:
             return float(value)  # type: ignore[arg-type]
@@ -117,6 +120,7 @@ def check_scalar(value: object, dtype: DType) -> float | int | bool:
         return bool(value)
     if not dtype.min <= value <= dtype.max:  # type: ignore[operator]
         raise OverflowError(
-            f"{value} does not fit {dtype.name}, which holds {dtype.min} to {dtype.max}; cast the tensor to a wider dtype first"
+            f"{value} does not fit {dtype.name}, which holds {dtype.min} to {dtype.max}; "
+            "cast the tensor to a wider dtype first"
         )
     return int(value)  # type: ignore[call-overload]

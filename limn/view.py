@@ -1,18 +1,20 @@
-"""Layout as arithmetic: a `View` says where each element of a tensor lies in a flat buffer, without moving any.
+"""Layout as arithmetic: a `View` says where each element of a tensor lies in a flat buffer, without moving
+any.
 
-Element (i0, i1, ...) of a view is `source[offset + i0 * strides[0] + i1 * strides[1] + ...]` where `lo <= i < hi` holds for
-every dim's (lo, hi) in `mask`, and zero elsewhere. Strides may be 0 (a broadcast) or negative (a flip). Views are kept in one
-form: a dim of which only one index is ever read has stride 0, a mask that hides nothing is None, a view that reads nothing at
-all is `View(shape, (0, ...), 0, ((0, 0), ...))`. So equal layouts are mostly equal objects.
+Element (i0, i1, ...) of a view is `source[offset + i0 * strides[0] + i1 * strides[1] + ...]` where `lo <= i <
+hi` holds for every dim's (lo, hi) in `mask`, and zero elsewhere. Strides may be 0 (a broadcast) or negative
+(a flip). Views are kept in one form: a dim of which only one index is ever read has stride 0, a mask that
+hides nothing is None, a view that reads nothing at all is `View(shape, (0, ...), 0, ((0, 0), ...))`. So equal
+layouts are mostly equal objects.
 
-Permute, expand, pad, shrink, flip and slicing steps always give a View. A reshape may not: merging dims that are not laid out
-one after the other, or splitting a padded dim across the edge of its mask, needs data to move, and `compose` says None. The
-frontend then records a lazy copy.
+Permute, expand, pad, shrink, flip and slicing steps always give a View. A reshape may not: merging dims that
+are not laid out one after the other, or splitting a padded dim across the edge of its mask, needs data to
+move, and `compose` says None. The frontend then records a lazy copy.
 
-Everything rests on `compose(inner, outer)`: `outer` addresses the cells of `inner` in row-major order, and the composition
-addresses inner's source directly. It never divides: it looks at the cell in the corner of what outer reads and at that
-cell's neighbours, which determines the only affine map that could be right, and then checks by ranges that it never
-leaves a dim of inner.
+Everything rests on `compose(inner, outer)`: `outer` addresses the cells of `inner` in row-major order, and
+the composition addresses inner's source directly. It never divides: it looks at the cell in the corner of
+what outer reads and at that cell's neighbours, which determines the only affine map that could be right, and
+then checks by ranges that it never leaves a dim of inner.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ Box = tuple[tuple[int, int], ...]
 
 
 def row_major(shape: Sequence[int]) -> Ints:
-    """Strides of a row-major buffer of this shape, 0 for dims of extent 1: row_major((4, 1, 3)) == (3, 0, 1)."""
+    """Strides of a row-major buffer of this shape, 0 for dims of extent 1: row_major((4, 1, 3)) == (3, 0,
+    1)."""
     strides, step = [], 1
     for extent in reversed(shape):
         strides.append(step if extent > 1 else 0)
@@ -38,7 +41,8 @@ def row_major(shape: Sequence[int]) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A layout; build one with `View.contiguous` and the methods below, or with `View.of` from raw numbers."""
+    """A layout; build one with `View.contiguous` and the methods below, or with `View.of` from raw
+    numbers."""
 
     shape: Ints
     strides: Ints
@@ -51,8 +55,14 @@ class View:
         return View(tuple(shape), row_major(shape))
 
     @staticmethod
-    def of(shape: Sequence[int], strides: Sequence[int], offset: int = 0, box: Sequence[tuple[int, int]] | None = None) -> View:
-        """The view of these numbers in the one form that equal layouts share. `box` is clipped to the shape."""
+    def of(
+        shape: Sequence[int],
+        strides: Sequence[int],
+        offset: int = 0,
+        box: Sequence[tuple[int, int]] | None = None,
+    ) -> View:
+        """The view of these numbers in the one form that equal layouts share. `box` is clipped to the
+        shape."""
         new_strides, new_box = [], []
         for extent, stride, (lo, hi) in zip(shape, strides, box or [(0, n) for n in shape], strict=True):
             lo, hi = max(lo, 0), min(hi, extent)
@@ -81,7 +91,8 @@ class View:
 
     @property
     def is_contiguous(self) -> bool:
-        """True if the elements in row-major order are source[0], source[1], ...: a reshape of a buffer, free of charge."""
+        """True if the elements in row-major order are source[0], source[1], ...: a reshape of a buffer, free
+        of charge."""
         return self.offset == 0 and self.mask is None and self.strides == row_major(self.shape)
 
     def where(self, index: Sequence[int]) -> int | None:
@@ -95,7 +106,8 @@ class View:
         return (self.where(index) for index in product(*map(range, self.shape)))
 
     def reshape(self, shape: Sequence[int]) -> View | None:
-        """The same elements in row-major order under another shape of the same size; None if no View can say it."""
+        """The same elements in row-major order under another shape of the same size; None if no View can say
+        it."""
         return compose(self, View.contiguous(shape))
 
     def permute(self, axes: Sequence[int]) -> View:
@@ -141,7 +153,8 @@ class View:
 
 @lru_cache(maxsize=65536)
 def compose(inner: View, outer: View) -> View | None:
-    """The view that reads what `outer` reads when outer's source is inner's elements in row-major order; None if no View can say it."""
+    """The view that reads what `outer` reads when outer's source is inner's elements in row-major order; None
+    if no View can say it."""
     if inner.is_contiguous:
         return outer
     if outer.is_contiguous and outer.shape == inner.shape:
@@ -186,8 +199,9 @@ def _nothing(shape: Ints) -> View | None:
 
 
 def _merged(view: View) -> tuple[list[tuple[int, int, int, int]], int]:
-    """The view as few dims as can be, each (extent, stride, lo, hi), with the offset that belongs to them: neighbours merge where
-    one stride carries on the other, or where only one index of the outer one is read (its stride is then free)."""
+    """The view as few dims as can be, each (extent, stride, lo, hi), with the offset that belongs to them:
+    neighbours merge where one stride carries on the other, or where only one index of the outer one is read
+    (its stride is then free)."""
     dims: list[tuple[int, int, int, int]] = []
     offset = view.offset
     for extent, stride, (lo, hi) in zip(view.shape, view.strides, view.box):
@@ -240,8 +254,9 @@ def _never(condition: Condition, box: Sequence[tuple[int, int]]) -> bool:
 
 
 def _tighten(box: list[tuple[int, int]], conditions: Sequence[Condition]) -> bool:
-    """Shrink `box` in place to the indices for which each condition lo <= base + sum(i * step) < hi can hold, until nothing
-    changes. True if the conditions then hold everywhere in the box, or nowhere, so that a box alone is the mask."""
+    """Shrink `box` in place to the indices for which each condition lo <= base + sum(i * step) < hi can hold,
+    until nothing changes. True if the conditions then hold everywhere in the box, or nowhere, so that a box
+    alone is the mask."""
     changed = True
     while changed:
         changed = False
