@@ -127,7 +127,8 @@ def parse_source(ctx: Context, source: Source, implicit_module: bool = True) -> 
         message = printable(" ".join(error.msg.split()))
         if message == "Could not parse entire input!":
             message = "an operation is expected here"
-        if error.span.start >= len(source.text.rstrip()):
+        wants_more = "expected" in message.lower() or message.startswith("in ")
+        if wants_more and error.span.start >= len(source.text.rstrip()):
             message = f"the text ends before it is complete: {message}"
         raise source.error_at(error.span.start, message) from error
     except RecursionError as error:
@@ -135,10 +136,11 @@ def parse_source(ctx: Context, source: Source, implicit_module: bool = True) -> 
 
 
 def verify_source(module: ModuleOp, source: Source) -> None:
-    """Verify every operation of `module`, innermost first, and that each value is defined before it is used.
+    """Verify that each value of `module` is defined before it is used, then every operation, innermost first.
 
     Raises SourceError that shows the operation at fault.
     """
+    verify_order(module, source)
     for op in module.walk(region_first=True):
         try:
             op.verify(verify_nested_ops=False)
@@ -147,8 +149,7 @@ def verify_source(module: ModuleOp, source: Source) -> None:
                     if block.is_empty:
                         block.verify()
         except VerifyException as error:
-            raise source.error_on(getattr(error, "op", op), one_line(error)) from error
-    verify_order(module, source)
+            raise source.error_on(op, one_line(error)) from error
 
 
 def verify_order(module: ModuleOp, source: Source) -> None:
@@ -164,7 +165,7 @@ def verify_order(module: ModuleOp, source: Source) -> None:
                 position.update((inner, i) for i, inner in enumerate(block.ops))
     dominance: dict[Block, DominanceInfo] = {}
     for op in module.walk():
-        for operand in op.operands:
+        for index, operand in enumerate(op.operands):
             owner = operand.owner
             block = owner if isinstance(owner, Block) else owner.parent_block()
             user: Operation | None = op
@@ -182,4 +183,10 @@ def verify_order(module: ModuleOp, source: Source) -> None:
                 visible = info.dominates(block, here)
             if not visible:
                 name = f"%{operand.name_hint}" if operand.name_hint else "a value"
-                raise source.error_on(op, f"'{op.name}' uses {name} before its definition")
+                end = (
+                    f" before the '{owner.name}' that defines it"
+                    if isinstance(owner, Operation)
+                    else " out of its reach"
+                )
+                message = f"operand {index} of '{op.name}' uses {name}{end}; move the definition up"
+                raise source.error_on(op, message)
