@@ -35,10 +35,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     I64,
+    AnyFloat,
     BFloat16Type,
     DenseArrayBase,
     Float16Type,
@@ -78,7 +79,8 @@ from xdsl.utils.exceptions import VerifyException
 from limn.dialects.dominance import verify_dominance
 
 AnyTensor: TypeAlias = TensorType[Attribute]
-Number: TypeAlias = FloatAttr | IntegerAttr
+AnyInteger: TypeAlias = IntegerType[Any, Any]
+Number: TypeAlias = FloatAttr[Any] | IntegerAttr[Any]
 
 FLOATS = (Float64Type(), Float32Type(), Float16Type(), BFloat16Type())
 INTEGERS = (i32, i16, i8)
@@ -92,7 +94,7 @@ def tensor_of(value: SSAValue | Attribute) -> AnyTensor:
     """The tensor type of ``value`` (a value or already a type)."""
     found = value.type if isinstance(value, SSAValue) else value
     assert isinstance(found, TensorType)
-    return found
+    return cast(AnyTensor, found)
 
 
 def shape_of(value: SSAValue | Attribute) -> tuple[int, ...]:
@@ -133,11 +135,15 @@ def number(value: float | int | bool, element: Attribute) -> Number:
     """``value`` as an attribute of element type ``element``.
 
     Raises:
-        VerifyException: if an integer does not fit the type.
+        VerifyException: if it does not fit the type.
     """
     if isinstance(element, IntegerType):
-        return IntegerAttr(-1 if element == i1 and value else int(value), element)
-    return FloatAttr(float(value), element)  # pyright: ignore[reportArgumentType]
+        return IntegerAttr(-1 if element == i1 and value else int(value), cast(AnyInteger, element))
+    assert isinstance(element, AnyFloat)
+    attribute = FloatAttr(float(value), element)
+    if math.isfinite(value) and not math.isfinite(attribute.value.data):
+        raise VerifyException(f"{value} does not fit {element}")
+    return attribute
 
 
 def python_number(attribute: Attribute) -> float | int | bool:
@@ -145,13 +151,15 @@ def python_number(attribute: Attribute) -> float | int | bool:
     if isinstance(attribute, FloatAttr):
         return attribute.value.data
     assert isinstance(attribute, IntegerAttr)
-    return bool(attribute.value.data) if attribute.type == i1 else attribute.value.data
+    whole = cast(IntegerAttr[Any], attribute)
+    return bool(whole.value.data) if whole.type == i1 else whole.value.data
 
 
 def _verify_tensor(op: Operation, value: SSAValue, role: str) -> None:
     kind = value.type
     if not isinstance(kind, TensorType):
         return  # the declared constraint has already said so
+    kind = cast(AnyTensor, kind)
     if kind.element_type not in ELEMENT_TYPES:
         raise VerifyException(
             f"{role} of '{op.name}' has element type {kind.element_type}; graph knows {ELEMENT_NAMES}"
@@ -192,21 +200,21 @@ class ConstOp(GraphOp):
     traits = traits_def(Pure())
 
     def __init__(self, value: float | int | bool | Number, result_type: AnyTensor):
-        attribute = value if isinstance(value, Attribute) else number(value, result_type.element_type)
-        super().__init__(properties={"value": attribute}, result_types=[result_type])
+        found = value if isinstance(value, Attribute) else number(value, result_type.element_type)
+        super().__init__(properties={"value": cast(Attribute, found)}, result_types=[result_type])
 
     def verify_graph(self) -> None:
-        if not isinstance(self.value, FloatAttr | IntegerAttr) or self.value.type != element_of(self.result):
-            raise VerifyException(f"value {self.value} of 'graph.const' is not of type {element_of(self.result)}")
+        found = cast(Attribute, self.value)
+        kind = cast(Number, found).type if isinstance(found, FloatAttr | IntegerAttr) else None
+        if kind != element_of(self.result):
+            raise VerifyException(f"value {found} of 'graph.const' is not of type {element_of(self.result)}")
 
     @classmethod
     def parse(cls, parser: Parser) -> ConstOp:
         literal = parse_number(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        kind = parser.parse_type()
-        if not isinstance(kind, TensorType):
-            parser.raise_error("graph.const has a tensor type")
+        kind = parse_tensor_type(parser)
         op = cls(number_of_literal(parser, literal, kind.element_type), kind)
         op.attributes |= attributes
         return op
@@ -217,6 +225,14 @@ class ConstOp(GraphOp):
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : ")
         printer.print_attribute(self.result.type)
+
+
+def parse_tensor_type(parser: Parser) -> AnyTensor:
+    """Parse a type that must be a tensor's."""
+    kind = parser.parse_type()
+    if not isinstance(kind, TensorType):
+        parser.raise_error(f"expected a tensor type, got {kind}")
+    return cast(AnyTensor, kind)
 
 
 def parse_number(parser: Parser) -> float | int | bool | str:
@@ -233,13 +249,14 @@ def number_of_literal(parser: Parser, literal: float | int | bool | str, element
     """The attribute for a parsed literal of a known element type, or a parse error."""
     if element not in ELEMENT_TYPES:
         parser.raise_error(f"element type {element}: limn knows {ELEMENT_NAMES}")
+    whole = element in (*INTEGERS, i1)
     if isinstance(literal, str):
-        if isinstance(element, IntegerType):
-            literal = int(literal, 16)
-        else:
-            size = element.size  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
-            return FloatAttr(element.unpack(int(literal, 16).to_bytes(size, "little"), 1)[0], element)  # pyright: ignore
-    if isinstance(element, IntegerType) and isinstance(literal, float):
+        bits = int(literal, 16)
+        if not whole:
+            assert isinstance(element, AnyFloat)
+            return FloatAttr(element.unpack(bits.to_bytes(element.size, "little"), 1)[0], element)
+        literal = bits
+    if whole and isinstance(literal, float):
         parser.raise_error(f"{literal} is not a whole number, as {element} needs")
     if isinstance(literal, bool) and element != i1:
         parser.raise_error(f"true and false are of type i1, not {element}")
@@ -251,8 +268,9 @@ def number_of_literal(parser: Parser, literal: float | int | bool | str, element
 
 def print_number(printer: Printer, attribute: Attribute) -> None:
     """Print a number exactly and without its type (i1 as true or false)."""
-    if isinstance(attribute, IntegerAttr) and attribute.type == i1:
-        printer.print_string("true" if attribute.value.data else "false")
+    value = python_number(attribute)
+    if isinstance(value, bool):
+        printer.print_string("true" if value else "false")
     else:
         printer.print_string(str(attribute).rsplit(" : ", 1)[0])
 
@@ -344,13 +362,15 @@ class ViewOp(GraphOp):
             )
 
     def _mask_ranks(self) -> tuple[int, int]:
-        assert self.mask_low is not None and self.mask_high is not None
+        assert self.mask_low is not None
+        assert self.mask_high is not None
         return len(self.mask_low.get_values()), len(self.mask_high.get_values())
 
 
 class UnaryOp(GraphOp):
     """Base of the elementwise ops with one operand and a result of the same type."""
 
+    traits = traits_def(Pure())
     T: ClassVar = VarConstraint("T", _TENSOR)
     operand = operand_def(T)
     result = result_def(T)
@@ -374,7 +394,6 @@ class NegOp(UnaryOp):
     """-a; integers wrap."""
 
     name = "graph.neg"
-    traits = traits_def(Pure())
 
     def verify_graph(self) -> None:
         _refuse_bool(self, self.operand)
@@ -385,7 +404,6 @@ class ExpOp(FloatUnaryOp):
     """e to the power a."""
 
     name = "graph.exp"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -393,7 +411,6 @@ class LogOp(FloatUnaryOp):
     """The natural logarithm; -inf at zero, NaN below."""
 
     name = "graph.log"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -401,7 +418,6 @@ class SqrtOp(FloatUnaryOp):
     """The square root, rounded once."""
 
     name = "graph.sqrt"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -409,7 +425,6 @@ class RecipOp(FloatUnaryOp):
     """1 / a, rounded once."""
 
     name = "graph.recip"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -443,6 +458,7 @@ def _refuse_bool(op: Operation, value: SSAValue) -> None:
 class BinaryOp(GraphOp):
     """Base of the elementwise ops with two operands and a result of one type."""
 
+    traits = traits_def(Pure())
     T: ClassVar = VarConstraint("T", _TENSOR)
     lhs = operand_def(T)
     rhs = operand_def(T)
@@ -462,7 +478,6 @@ class AddOp(BinaryOp):
     """a + b; integers wrap."""
 
     name = "graph.add"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -471,7 +486,6 @@ class MulOp(BinaryOp):
 
     name = "graph.mul"
     recip = opt_prop_def(UnitAttr)
-    traits = traits_def(Pure())
     assembly_format = "$lhs `,` (`recip` $recip^)? $rhs attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation, recip: bool = False):
@@ -512,9 +526,7 @@ class CmpLtOp(GraphOp):
         rhs = parser.parse_unresolved_operand()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        kind = parser.parse_type()
-        if not isinstance(kind, TensorType):
-            parser.raise_error("graph.cmplt has a tensor type")
+        kind = parse_tensor_type(parser)
         op = cls(parser.resolve_operand(lhs, kind), parser.resolve_operand(rhs, kind))
         op.attributes |= attributes
         return op
@@ -557,9 +569,7 @@ class WhereOp(GraphOp):
             names.append(parser.parse_unresolved_operand())
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        kind = parser.parse_type()
-        if not isinstance(kind, TensorType):
-            parser.raise_error("graph.where has a tensor type")
+        kind = parse_tensor_type(parser)
         condition = parser.resolve_operand(names[0], TensorType(i1, list(kind.get_shape())))
         op = cls(condition, parser.resolve_operand(names[1], kind), parser.resolve_operand(names[2], kind))
         op.attributes |= attributes
@@ -576,6 +586,7 @@ class WhereOp(GraphOp):
 class ReduceOp(GraphOp):
     """Base of the reductions: the reduced axes stay, with extent 1."""
 
+    traits = traits_def(Pure())
     operand = operand_def(_TENSOR)
     axes = prop_def(DenseArrayBase[I64])
     result = result_def(_TENSOR)
@@ -613,7 +624,6 @@ class SumOp(ReduceOp):
     """The sum over some axes; of nothing, zero. Integers wrap."""
 
     name = "graph.sum"
-    traits = traits_def(Pure())
 
     def verify_graph(self) -> None:
         _refuse_bool(self, self.operand)
@@ -625,7 +635,6 @@ class MaxOp(ReduceOp):
     """The largest element over some axes, NaN if there is one; of nothing, -inf, the lowest integer or false."""
 
     name = "graph.max"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -692,7 +701,6 @@ class ContiguousOp(UnaryOp):
     """The same values in memory of their own: a barrier for views and fusion."""
 
     name = "graph.contiguous"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition

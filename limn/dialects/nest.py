@@ -55,8 +55,8 @@ table of buffers when every kernel has run and no row check has failed.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, TypeAlias
+from collections.abc import Sequence
+from typing import ClassVar, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     I64,
@@ -66,6 +66,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     MemRefType,
+    NoneAttr,
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
@@ -75,14 +76,6 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
-from xdsl.ir.affine import (
-    AffineBinaryOpExpr,
-    AffineBinaryOpKind,
-    AffineConstantExpr,
-    AffineDimExpr,
-    AffineExpr,
-    AffineMap,
-)
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -113,6 +106,16 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from limn.dialects.affine import (
+    Index,
+    affine_indices,
+    affine_map,
+    join,
+    parse_affine,
+    parse_affines,
+    print_affine,
+    print_affines,
+)
 from limn.dialects.dominance import verify_dominance
 from limn.dialects.graph import (
     ELEMENT_NAMES,
@@ -141,13 +144,13 @@ _INDEX = IndexType()
 
 def memref(size: int, element: Attribute, space: str | None = None) -> AnyMemRef:
     """The type of ``size`` elements of flat memory."""
-    return MemRefType(element, [size]) if space is None else MemRefType(element, [size], None, StringAttr(space))
+    return MemRefType(element, [size]) if space is None else MemRefType(element, [size], NoneAttr(), StringAttr(space))
 
 
 def memref_of(value: SSAValue) -> AnyMemRef:
     found = value.type
     assert isinstance(found, MemRefType)
-    return found
+    return cast(AnyMemRef, found)
 
 
 def extent_of(value: SSAValue) -> int:
@@ -158,150 +161,6 @@ def extent_of(value: SSAValue) -> int:
 def space_of(value: SSAValue) -> str | None:
     space = memref_of(value).memory_space
     return space.data if isinstance(space, StringAttr) else None
-
-
-# ---------------------------------------------------------------------------------------------------- index arithmetic
-
-
-class Index:
-    """An affine expression together with the index values that its dims stand for.
-
-    The arithmetic of building one is here so that passes never number dims by hand:
-    ``Index.of(i) * 5 + Index.of(r) - 7``.
-    """
-
-    __slots__ = ("expr", "values")
-
-    def __init__(self, expr: AffineExpr, values: Sequence[SSAValue] = ()):
-        self.expr = expr
-        self.values = tuple(values)
-
-    @staticmethod
-    def of(value: SSAValue) -> Index:
-        return Index(AffineDimExpr(0), [value])
-
-    @staticmethod
-    def constant(value: int) -> Index:
-        return Index(AffineConstantExpr(value))
-
-    def _joined(self, other: Index, combine: Callable[[AffineExpr, AffineExpr], AffineExpr]) -> Index:
-        values, (left, right) = join([self, other])
-        return Index(combine(left, right), values)
-
-    def __add__(self, other: Index | int) -> Index:
-        other = Index.constant(other) if isinstance(other, int) else other
-        if isinstance(other.expr, AffineConstantExpr) and other.expr.value == 0:
-            return self
-        if isinstance(self.expr, AffineConstantExpr) and self.expr.value == 0:
-            return other
-        return self._joined(other, lambda a, b: a + b)
-
-    def __sub__(self, other: Index | int) -> Index:
-        return self + (-other if isinstance(other, int) else other * -1)
-
-    def __mul__(self, factor: int) -> Index:
-        if factor == 0:
-            return Index.constant(0)
-        return self if factor == 1 else Index(self.expr * factor, self.values)
-
-    def __floordiv__(self, divisor: int) -> Index:
-        return self if divisor == 1 else Index(self.expr // divisor, self.values)
-
-    def __mod__(self, divisor: int) -> Index:
-        return Index.constant(0) if divisor == 1 else Index(self.expr % divisor, self.values)
-
-    @property
-    def is_constant(self) -> int | None:
-        """The value of a constant index, else None."""
-        return self.expr.value if isinstance(self.expr, AffineConstantExpr) else None
-
-
-def join(indices: Sequence[Index]) -> tuple[list[SSAValue], list[AffineExpr]]:
-    """One list of index values for several expressions, and the expressions over that list."""
-    values: list[SSAValue] = []
-    exprs: list[AffineExpr] = []
-    for index in indices:
-        dims: list[AffineExpr] = []
-        for value in index.values:
-            if value not in values:
-                values.append(value)
-            dims.append(AffineDimExpr(values.index(value)))
-        exprs.append(index.expr.replace_dims_and_symbols(dims, []))
-    return values, exprs
-
-
-def _map(values: Sequence[SSAValue], exprs: Iterable[AffineExpr]) -> AffineMapAttr:
-    return AffineMapAttr(AffineMap(len(values), 0, tuple(exprs)))
-
-
-def affine_indices(attribute: AffineMapAttr | None, values: Sequence[SSAValue]) -> list[Index]:
-    """The results of an op's affine map as indices over its index operands; unused values are left out."""
-    if attribute is None:
-        return []
-    return [_narrow(expr, values) for expr in attribute.data.results]
-
-
-def _narrow(expr: AffineExpr, values: Sequence[SSAValue]) -> Index:
-    used = sorted(expr.used_dims())
-    dims: list[AffineExpr] = [AffineConstantExpr(0)] * len(values)
-    for place, dim in enumerate(used):
-        dims[dim] = AffineDimExpr(place)
-    return Index(expr.replace_dims_and_symbols(dims, []), [values[d] for d in used])
-
-
-_PRECEDENCE = {AffineBinaryOpKind.Add: 1, AffineBinaryOpKind.Mul: 2}
-_SPELLING = {
-    AffineBinaryOpKind.Add: "+",
-    AffineBinaryOpKind.Mul: "*",
-    AffineBinaryOpKind.Mod: "mod",
-    AffineBinaryOpKind.FloorDiv: "floordiv",
-    AffineBinaryOpKind.CeilDiv: "ceildiv",
-}
-
-
-def print_affine(printer: Printer, expr: AffineExpr, values: Sequence[SSAValue], above: int = 0) -> None:
-    """Print ``%i * 5 + %r - 7``."""
-    if isinstance(expr, AffineConstantExpr):
-        printer.print_string(str(expr.value))
-    elif isinstance(expr, AffineDimExpr):
-        printer.print_ssa_value(values[expr.position])
-    else:
-        assert isinstance(expr, AffineBinaryOpExpr)
-        own = _PRECEDENCE.get(expr.kind, 2)
-        printer.print_string("(" if own < above else "")
-        print_affine(printer, expr.lhs, values, own)
-        negated = _negated(expr.rhs) if expr.kind is AffineBinaryOpKind.Add else None
-        printer.print_string(" - " if negated is not None else f" {_SPELLING[expr.kind]} ")
-        right = own if expr.kind is AffineBinaryOpKind.Add and negated is None else own + 1
-        print_affine(printer, expr.rhs if negated is None else negated, values, right)
-        printer.print_string(")" if own < above else "")
-
-
-def _negated(expr: AffineExpr) -> AffineExpr | None:
-    """``e`` for an expression that means ``-e`` and prints better after a minus."""
-    if isinstance(expr, AffineConstantExpr) and expr.value < 0:
-        return AffineConstantExpr(-expr.value)
-    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Mul:
-        factor = expr.rhs
-        if isinstance(factor, AffineConstantExpr) and factor.value < 0:
-            return (
-                expr.lhs
-                if factor.value == -1
-                else AffineBinaryOpExpr(expr.kind, expr.lhs, AffineConstantExpr(-factor.value))
-            )
-    return None
-
-
-def parse_affines(parser: Parser) -> list[Index]:
-    """Parse ``[affine, ..]`` over index values."""
-    found, values = parser.parse_affine_map_of_ssa_ids()
-    dims: list[AffineExpr] = [AffineDimExpr(i) for i in range(len(values))]
-    return [Index(e.replace_dims_and_symbols([], dims), values) for e in found.results]
-
-
-def _print_affines(printer: Printer, attribute: AffineMapAttr, values: Sequence[SSAValue]) -> None:
-    with printer.in_square_brackets():
-        printer.print_list(attribute.data.results, lambda e: print_affine(printer, e, values))
 
 
 # ------------------------------------------------------------------------------------------------------------- kernels
@@ -326,8 +185,8 @@ class _Callable(IRDLOperation, ABC):
 def _verify_memref(op: Operation, kind: Attribute) -> None:
     if not isinstance(kind, MemRefType) or len(kind.get_shape()) != 1 or kind.get_shape()[0] < 0:
         raise VerifyException(f"'{op.name}' has a buffer of type {kind}; nest memory is flat: memref<N x T>")
-    if kind.element_type not in ELEMENT_TYPES:
-        raise VerifyException(f"'{op.name}' has element type {kind.element_type}; nest knows {ELEMENT_NAMES}")
+    if (element := cast(AnyMemRef, kind).element_type) not in ELEMENT_TYPES:
+        raise VerifyException(f"'{op.name}' has element type {element}; nest knows {ELEMENT_NAMES}")
 
 
 @irdl_op_definition
@@ -387,8 +246,8 @@ class ForOp(IRDLOperation):
         bounds = [Index.constant(b) if isinstance(b, int) else b for b in (*lower, *upper)]
         values, exprs = join(bounds)
         properties: dict[str, Attribute] = {
-            "lower": _map(values, exprs[: len(lower)]),
-            "upper": _map(values, exprs[len(lower) :]),
+            "lower": affine_map(values, exprs[: len(lower)]),
+            "upper": affine_map(values, exprs[len(lower) :]),
             "step": IntegerAttr(step, i64),
             "kind": StringAttr(kind),
         }
@@ -505,24 +364,12 @@ def _parse_bound(parser: Parser, word: str) -> list[Index]:
     return [parse_affine(parser)]
 
 
-def parse_affine(parser: Parser) -> Index:
-    """Parse one affine expression that is not in brackets, as a loop bound is."""
-    from xdsl.parser.affine_parser import AffineParser  # the only way in for an expression without brackets
-
-    reader = AffineParser(parser._parser_state)  # pyright: ignore[reportPrivateUsage]
-    primary, names, spans = reader._get_parse_optional_ssa_value()  # pyright: ignore[reportPrivateUsage]
-    expr = reader._parse_affine_expr(primary)  # pyright: ignore[reportPrivateUsage]
-    values = [parser.resolve_operand(UnresolvedOperand(span, 0), _INDEX) for span in spans]
-    dims: list[AffineExpr] = [AffineDimExpr(i) for i in range(len(names))]
-    return Index(expr.replace_dims_and_symbols([], dims), values)
-
-
 def _print_bound(printer: Printer, bound: AffineMapAttr, values: Sequence[SSAValue], word: str) -> None:
     if len(bound.data.results) == 1:
         print_affine(printer, bound.data.results[0], values)
     else:
         printer.print_string(f"{word} ")
-        _print_affines(printer, bound, values)
+        print_affines(printer, bound, values)
 
 
 def _verify_maps(op: Operation, values: Sequence[SSAValue], *maps: AffineMapAttr | None) -> None:
@@ -587,9 +434,9 @@ Checks: TypeAlias = Sequence[tuple[Index, int, int]]
 def _access(index: Index | int, checks: Checks) -> tuple[list[SSAValue], dict[str, Attribute]]:
     index = Index.constant(index) if isinstance(index, int) else index
     values, exprs = join([index, *(check for check, _, _ in checks)])
-    properties: dict[str, Attribute] = {"at": _map(values, exprs[:1])}
+    properties: dict[str, Attribute] = {"at": affine_map(values, exprs[:1])}
     if checks:
-        properties["checks"] = _map(values, exprs[1:])
+        properties["checks"] = affine_map(values, exprs[1:])
         properties["check_low"] = integers([low for _, low, _ in checks])
         properties["check_high"] = integers([high for _, _, high in checks])
     return values, properties
@@ -615,10 +462,10 @@ def _parse_access(parser: Parser) -> tuple[UnresolvedOperand, Index, Checks, dic
 
 def _print_access(printer: Printer, op: AccessOp) -> None:
     printer.print_ssa_value(op.memory)
-    _print_affines(printer, op.at, op.values)
+    print_affines(printer, op.at, op.values)
     if op.checks is not None and op.check_low is not None and op.check_high is not None:
         printer.print_string(" where ")
-        _print_affines(printer, op.checks, op.values)
+        print_affines(printer, op.checks, op.values)
         printer.print_string(f" in {list(op.check_low.get_values())} to {list(op.check_high.get_values())}")
     printer.print_op_attributes(op.attributes)
     printer.print_string(" : ")
@@ -798,7 +645,7 @@ class CheckRowOp(IRDLOperation):
         position = Index.constant(position) if isinstance(position, int) else position
         super().__init__(
             operands=[row, list(position.values)],
-            properties={"bound": IntegerAttr(bound, i64), "position": _map(position.values, [position.expr])},
+            properties={"bound": IntegerAttr(bound, i64), "position": affine_map(position.values, [position.expr])},
             result_types=[_INDEX],
         )
 
@@ -829,7 +676,7 @@ class CheckRowOp(IRDLOperation):
         printer.print_string(" ")
         printer.print_ssa_value(self.row)
         printer.print_string(f" below {self.bound.value.data} at ")
-        _print_affines(printer, self.position, self.values)
+        print_affines(printer, self.position, self.values)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : i32")
 
@@ -860,8 +707,10 @@ class ConstOp(IRDLOperation):
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
         kind = parser.parse_type()
-        wide = kind == i64 and isinstance(literal, int)
-        op = cls(IntegerAttr(literal, i64) if wide else number_of_literal(parser, literal, kind), kind)
+        if kind == i64 and isinstance(literal, int):  # the bits of an f64, no element type of a tensor
+            op = cls(IntegerAttr(literal, i64), kind)
+        else:
+            op = cls(number_of_literal(parser, literal, kind), kind)
         op.attributes |= attributes
         return op
 
@@ -900,6 +749,7 @@ class ValueOp(IRDLOperation, ABC):
 
 
 class UnaryOp(ValueOp, ABC):
+    traits = traits_def(Pure())
     T: ClassVar = VarConstraint("T", AnyAttr())
     operand = operand_def(T)
     result = result_def(T)
@@ -911,6 +761,7 @@ class UnaryOp(ValueOp, ABC):
 
 
 class BinaryOp(ValueOp, ABC):
+    traits = traits_def(Pure())
     T: ClassVar = VarConstraint("T", AnyAttr())
     lhs = operand_def(T)
     rhs = operand_def(T)
@@ -927,7 +778,6 @@ class NegOp(UnaryOp):
     """-a; integers wrap."""
 
     name = "nest.neg"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -936,7 +786,6 @@ class SqrtOp(UnaryOp):
 
     name = "nest.sqrt"
     ACCEPTS: ClassVar[str] = "float"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -945,7 +794,6 @@ class ExpOp(UnaryOp):
 
     name = "nest.exp"
     ACCEPTS: ClassVar[str] = "float"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -954,7 +802,6 @@ class LogOp(UnaryOp):
 
     name = "nest.log"
     ACCEPTS: ClassVar[str] = "float"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -962,7 +809,6 @@ class AddOp(BinaryOp):
     """a + b; integers wrap."""
 
     name = "nest.add"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -970,7 +816,6 @@ class SubOp(BinaryOp):
     """a - b; integers wrap."""
 
     name = "nest.sub"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -978,7 +823,6 @@ class MulOp(BinaryOp):
     """a * b; integers wrap."""
 
     name = "nest.mul"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -987,7 +831,6 @@ class DivOp(BinaryOp):
 
     name = "nest.div"
     ACCEPTS: ClassVar[str] = "float"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -995,7 +838,6 @@ class MaxOp(BinaryOp):
     """``a > b or a is NaN ? a : b``: the larger, NaN if either is; of two zeros the second."""
 
     name = "nest.max"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -1004,7 +846,6 @@ class AndOp(BinaryOp):
 
     name = "nest.and"
     ACCEPTS: ClassVar[str] = "bits"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -1013,7 +854,6 @@ class OrOp(BinaryOp):
 
     name = "nest.or"
     ACCEPTS: ClassVar[str] = "bits"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -1022,7 +862,6 @@ class XorOp(BinaryOp):
 
     name = "nest.xor"
     ACCEPTS: ClassVar[str] = "bits"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -1031,7 +870,6 @@ class ShlOp(BinaryOp):
 
     name = "nest.shl"
     ACCEPTS: ClassVar[str] = "integer"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -1040,7 +878,6 @@ class ShrOp(BinaryOp):
 
     name = "nest.shr"
     ACCEPTS: ClassVar[str] = "integer"
-    traits = traits_def(Pure())
 
 
 @irdl_op_definition
@@ -1155,7 +992,7 @@ class IndexOp(IRDLOperation):
     def __init__(self, index: Index):
         super().__init__(
             operands=[list(index.values)],
-            properties={"at": _map(index.values, [index.expr])},
+            properties={"at": affine_map(index.values, [index.expr])},
             result_types=[IntegerType(32)],
         )
 
@@ -1178,7 +1015,7 @@ class IndexOp(IRDLOperation):
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
-        _print_affines(printer, self.at, self.values)
+        print_affines(printer, self.at, self.values)
         printer.print_op_attributes(self.attributes)
         printer.print_string(" : i32")
 
@@ -1341,7 +1178,7 @@ class SliceOp(IRDLOperation):
         kind = parser.parse_type()
         if not isinstance(kind, MemRefType) or len(with_brackets) != 1:
             parser.raise_error("nest.slice takes one byte offset and has a memref type")
-        op = cls(_resolve_memory(parser, arena), with_brackets[0], kind)
+        op = cls(_resolve_memory(parser, arena), with_brackets[0], cast(AnyMemRef, kind))
         op.attributes |= attributes
         return op
 

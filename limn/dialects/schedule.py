@@ -356,7 +356,8 @@ class LaunchOp(IRDLOperation):
         types = FunctionType.from_lists([v.type for v in self.inputs], [r.type for r in self.outs])
         if types != callee.function_type:
             raise VerifyException(
-                f"'schedule.launch' of @{self.kernel.string_value()} has type {types}, the kernel {callee.function_type}"
+                f"'schedule.launch' of @{self.kernel.string_value()} has type {types}, but the kernel has"
+                f" {callee.function_type}"
             )
 
 
