@@ -204,7 +204,7 @@ class ConstOp(GraphOp):
         super().__init__(properties={"value": cast(Attribute, found)}, result_types=[result_type])
 
     def verify_graph(self) -> None:
-        found = cast(Attribute, self.value)
+        found = self.value
         kind = cast(Number, found).type if isinstance(found, FloatAttr | IntegerAttr) else None
         if kind != element_of(self.result):
             raise VerifyException(f"value {found} of 'graph.const' is not of type {element_of(self.result)}")
