@@ -85,7 +85,7 @@ func.func @const_no_tensor() {
   %0 = graph.const 1.0 : f32
   func.return
 }
-// CHECK: error: graph.const has a tensor type
+// CHECK: error: expected a tensor type, got f32
 
 // -----
 
@@ -205,7 +205,7 @@ func.func @cmplt_no_tensor(%a: f32) {
   %0 = graph.cmplt %a, %a : f32
   func.return
 }
-// CHECK: error: graph.cmplt has a tensor type
+// CHECK: error: expected a tensor type, got f32
 
 // -----
 
@@ -221,7 +221,7 @@ func.func @where_no_tensor(%c: i1, %a: f32) {
   %0 = graph.where %c, %a, %a : f32
   func.return
 }
-// CHECK: error: graph.where has a tensor type
+// CHECK: error: expected a tensor type, got f32
 
 // -----
 
