@@ -57,6 +57,14 @@ LOWERED_BY: dict[str, str] = {
 HALVES = (Float16Type(), BFloat16Type())
 
 
+class IllegalOp(VerifyException):
+    """A refusal that remembers its op, so that a tool can show where it stands."""
+
+    def __init__(self, op: Operation, message: str):
+        super().__init__(message)
+        self.op = op
+
+
 def level_of(module: ModuleOp) -> str:
     """The highest level at which the ops of ``module`` are at home: graph, schedule or nest."""
     names = {op.name.split(".")[0] for op in module.body.block.ops}
@@ -69,19 +77,18 @@ def check(module: ModuleOp, level: str) -> None:
     """Refuse what is not legal at ``level``.
 
     Raises:
-        VerifyException: naming the op and the pass that lowers it.
+        IllegalOp: a VerifyException naming the op and the pass that lowers it.
     """
     legal = LEVELS[level]
     for op in module.walk():
         if not isinstance(op, legal.ops):
             lowerer = LOWERED_BY.get(op.name)
             cure = f"run {lowerer} first" if lowerer else f"it does not belong to {level}"
-            raise VerifyException(f"'{op.name}' is not legal at level {level}: {cure}")
+            raise IllegalOp(op, f"'{op.name}' is not legal at level {level}: {cure}")
         if isinstance(op, nest.ForOp) and op.kind.data not in legal.kinds:
-            raise VerifyException(
-                f"a loop of kind {op.kind.data} is not legal at level {level}, which has {', '.join(legal.kinds)}"
-            )
+            kinds = ", ".join(legal.kinds)
+            raise IllegalOp(op, f"a loop of kind {op.kind.data} is not legal at level {level}, which has {kinds}")
         if isinstance(op, nest.ValueOp) and not isinstance(op, nest.CastOp | nest.BitcastOp | nest.SelectOp):
             half = next((v.type for v in (*op.operands, *op.results) if v.type in HALVES), None)
             if half is not None:
-                raise VerifyException(f"'{op.name}' computes in {half}; widen to f32 first, as lower does")
+                raise IllegalOp(op, f"'{op.name}' computes in {half}; widen to f32 first, as lower does")

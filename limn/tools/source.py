@@ -17,6 +17,10 @@ from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyExcepti
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
+from limn.dialects import legality
+
+STAGES = {"graph", "schedule", "nest"}
+
 
 class SourceError(Exception):
     """One message for the user; `str` gives it whole, with its place and the line of text where known."""
@@ -136,7 +140,7 @@ def parse_source(ctx: Context, source: Source, implicit_module: bool = True) -> 
 
 
 def verify_source(module: ModuleOp, source: Source) -> None:
-    """Verify that each value of `module` is defined before it is used, then every operation, innermost first.
+    """Verify a module: definitions before uses, then every operation, innermost first, then limn's legality table.
 
     Raises SourceError that shows the operation at fault.
     """
@@ -150,6 +154,12 @@ def verify_source(module: ModuleOp, source: Source) -> None:
                         block.verify()
         except VerifyException as error:
             raise source.error_on(op, one_line(error)) from error
+    used = {op.name.split(".")[0] for op in module.walk()}
+    if not used - {"builtin", "func", *STAGES} and used & STAGES:  # with other dialects in it, it is on its way
+        try:
+            legality.check(module, legality.level_of(module))
+        except VerifyException as error:
+            raise source.error_on(getattr(error, "op", None), one_line(error)) from error
 
 
 def verify_order(module: ModuleOp, source: Source) -> None:
