@@ -1,0 +1,1 @@
+"""Interpreters of the dialects: what each op means, as numpy."""

@@ -1,0 +1,1 @@
+"""Printers from the nest dialect to program text."""

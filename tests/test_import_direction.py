@@ -1,0 +1,57 @@
+"""Imports run one way, from the frontend down to the view algebra, imports inside functions included.
+
+The ruff.toml of each package says the same to the linter; this also covers the single files beside the packages.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+LIMN = Path(__file__).parents[1] / "limn"
+
+MAY_IMPORT = {
+    "dtypes": set(),
+    "view": set(),
+    "dialects": {"dtypes", "view"},
+    "analysis": {"dtypes", "view", "dialects"},
+    "passes": {"dtypes", "view", "dialects", "analysis"},
+    "targets": {"dtypes", "view", "dialects", "analysis"},
+    "interpreters": {"dtypes", "view", "dialects", "analysis"},
+    "universe": {"dialects", "passes", "targets"},
+    "pipelines": {"universe", "passes"},
+    "runtime": {"dtypes", "view", "dialects", "passes", "targets", "interpreters", "universe", "pipelines"},
+    "tools": {"dialects", "passes", "targets", "interpreters", "universe", "pipelines"},
+    "data": set(),
+}
+"""What a part of limn may import besides itself. The frontend's files, which are not listed, may import everything."""
+
+
+def imports(path: Path) -> set[str]:
+    """The parts of limn that a file imports; `from limn import x` counts as x."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+            names = [f"{node.module}.{alias.name}" if node.module == "limn" else node.module for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] if "." in name else "limn" for name in names if name.split(".")[0] == "limn"}
+    return found
+
+
+FILES = sorted(path for path in LIMN.rglob("*.py") if path.parent != LIMN or path.stem in MAY_IMPORT)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(LIMN)))
+def test_a_file_imports_only_what_lies_below_it(path):
+    part = path.relative_to(LIMN).parts[0].removesuffix(".py")
+    assert part in MAY_IMPORT, f"limn/{part} has no place in the order of imports; give it one in MAY_IMPORT"
+    assert imports(path) <= MAY_IMPORT[part] | {part}
+
+
+def test_no_file_uses_relative_imports():
+    for path in LIMN.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            assert not (isinstance(node, ast.ImportFrom) and node.level), path
