@@ -1,0 +1,1 @@
+"""What passes ask about IR without changing it."""

@@ -1,0 +1,254 @@
+"""A graph function as nodes that compute, with every view folded into the accesses between them.
+
+Fusion does not want to see views: what matters is which computation reads which memory or computation, and through
+which layout. So each chain of ``graph.view`` becomes one `Access` (what is read, through which View), and what is left
+are nodes. Where two views do not compose, the inner one becomes a node that copies, as do a requested output that is
+only a view and a masked view of a constant (a one-element copy of the number).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from limn.dialects import graph
+from limn.view import View, compose, row_major
+
+HEAVY = (graph.ExpOp, graph.LogOp, graph.SqrtOp, graph.RecipOp)
+
+
+@dataclass(eq=False)
+class Node:
+    """One computation: an op of the graph, or a copy of what its only operand reads (``op`` is then None)."""
+
+    op: Operation | None
+    shape: tuple[int, ...]
+    element: Attribute
+    operands: tuple[Access, ...] = ()
+    why: str | None = None
+    """Why the value must be in memory; None where that is open."""
+    is_wanted: bool = False
+    """Whether the function returns or assigns it."""
+    chain: list[Node] = field(default_factory=list["Node"])
+    """Of a reduction: the reductions it folds directly, outermost first (nested sums of one split)."""
+    uses: int = 0
+    work: int = 0
+    """About how many ops computing it anew takes, back to what is in memory; HEAVY_WORK where that never pays."""
+    stored_shape: tuple[int, ...] | None = None
+
+    @property
+    def source(self) -> Access:
+        """What a reduction folds, beneath the reductions of its chain."""
+        return (self.chain[-1] if self.chain else self).operands[0]
+
+
+HEAVY_WORK = 1 << 20
+
+
+@dataclass(frozen=True)
+class Access:
+    """A read of a buffer (an argument of the function) or of a node's value, through a view of its flat elements."""
+
+    base: BlockArgument | Node
+    view: View
+
+    @property
+    def is_const(self) -> bool:
+        return isinstance(self.base, Node) and isinstance(self.base.op, graph.ConstOp) and self.view.mask is None
+
+
+def base_shape(base: BlockArgument | Node) -> tuple[int, ...]:
+    return base.shape if isinstance(base, Node) else graph.shape_of(base)
+
+
+def dims_kept(shape: Sequence[int], view: View) -> tuple[int, ...] | None:
+    """For each dim of ``shape`` the dim of ``view`` that runs along it (-1 for extent 1), or None if the view moves data.
+
+    A view that moves none only repeats values and inserts or drops dims of extent 1.
+    """
+    if view.offset or view.mask is not None:
+        return None
+    where: list[int] = []
+    at = 0
+    for extent, stride in zip(shape, row_major(shape), strict=True):
+        if extent == 1:
+            where.append(-1)
+            continue
+        while at < len(view.shape) and view.strides[at] == 0:
+            at += 1
+        if at == len(view.shape) or view.shape[at] != extent or view.strides[at] != stride:
+            return None
+        where.append(at)
+        at += 1
+    return tuple(where) if not any(view.strides[at:]) else None
+
+
+def view_of(op: graph.ViewOp) -> View:
+    """The layout of a view op."""
+    return View.of(graph.shape_of(op.result), op.view_strides, op.view_offset, op.view_mask)
+
+
+class FunctionNodes:
+    """The nodes of a function in program order, and what it returns and assigns as accesses of stored nodes."""
+
+    def __init__(self, func: FuncOp):
+        self.nodes: list[Node] = []
+        self.results: list[Access] = []
+        self.assigns: list[tuple[graph.AssignOp, Access]] = []
+        self._access: dict[SSAValue, Access] = {}
+        self._copies: dict[Access, Node] = {}
+        for argument in func.body.block.args:
+            self._access[argument] = Access(argument, View.contiguous(graph.shape_of(argument)))
+        for op in func.body.block.ops:
+            self._read(op)
+        for node in self.nodes:
+            _force_operands(node)
+        for node in self.nodes:
+            if isinstance(node.op, graph.ReduceOp):
+                node.chain = _nested(node)
+            node.work = _work(node)
+
+    def _read(self, op: Operation) -> None:
+        match op:
+            case graph.ViewOp():
+                self._access[op.result] = self._through(op)
+            case graph.ContiguousOp():
+                self._access[op.result] = self._stored(self._access[op.operand], "a copy")
+            case graph.AssignOp():
+                value = self._stored(self._access[op.value], "assigned")
+                self.assigns.append((op, value))
+                self._access[op.result] = value
+            case ReturnOp():
+                self.results = [self._stored(self._access[v], "requested output") for v in op.operands]
+            case graph.CustomOp():
+                raise PassFailedException(
+                    f"fuse cannot schedule graph.custom {op.kernel}: no kernel of that name is known; run expand-custom"
+                    " first, in a pipeline that has a builder for it"
+                )
+            case graph.ConstOp() | graph.GatherOp() | graph.ScatterOp():
+                self._add(op)
+            case _ if isinstance(op, (*graph.ELEMENTWISE, *graph.REDUCTIONS)):
+                self._add(op)
+            case _:
+                raise PassFailedException(f"fuse works on functions of graph ops; '{op.name}' is none")
+
+    def _add(self, op: Operation) -> None:
+        result = op.results[0]
+        operands = [self._access[v] for v in op.operands]
+        if isinstance(op, graph.GatherOp) and (
+            isinstance(operands[0].base, Node) or not operands[0].view.is_contiguous
+        ):
+            operands[0] = self._stored(operands[0], "a gather addresses it")
+        node = Node(op, graph.shape_of(result), graph.element_of(result), tuple(operands))
+        for access in node.operands:
+            if isinstance(access.base, Node):
+                access.base.uses += 1
+        self.nodes.append(node)
+        self._access[result] = Access(node, View.contiguous(node.shape))
+
+    def _through(self, op: graph.ViewOp) -> Access:
+        source, outer = self._access[op.source], view_of(op)
+        if isinstance(source.base, Node) and isinstance(source.base.op, graph.ConstOp) and source.view.mask is None:
+            if outer.mask is None:
+                return Access(source.base, outer)
+            number = self._copy(Access(source.base, View.contiguous(())), "a padded constant")
+            return Access(number, View.of(outer.shape, (0,) * len(outer.shape), 0, outer.mask))
+        both = compose(source.view, outer)
+        if both is not None:
+            return Access(source.base, both)
+        return Access(self._copy(source, "a view that does not compose with the next"), outer)
+
+    def _stored(self, access: Access, why: str) -> Access:
+        """An access of the same values that reads the memory of a node in order."""
+        base, view = access.base, access.view
+        if not isinstance(base, Node) or access.is_const or not view.is_contiguous or view.size != _size(base.shape):
+            base = self._copy(access, why)
+        base.why = base.why or why
+        base.uses += 1
+        if why in ("requested output", "assigned"):
+            base.is_wanted = True
+            base.stored_shape = base.stored_shape or view.shape
+        return Access(base, View.contiguous(view.shape))
+
+    def _copy(self, access: Access, why: str) -> Node:
+        if access not in self._copies:
+            base = access.base
+            element = base.element if isinstance(base, Node) else graph.element_of(base)
+            node = Node(None, access.view.shape, element, (access,), why)
+            if isinstance(base, Node):
+                base.uses += 1
+            self.nodes.append(node)
+            self._copies[access] = node
+        return self._copies[access]
+
+
+def _size(shape: Sequence[int]) -> int:
+    size = 1
+    for extent in shape:
+        size *= extent
+    return size
+
+
+def _nested(node: Node) -> list[Node]:
+    """The reductions of the same kind that ``node`` folds directly and that nothing else uses."""
+    inner = node.operands[0]
+    base = inner.base
+    if not isinstance(base, Node) or type(base.op) is not type(node.op) or base.uses != 1 or base.why is not None:
+        return []
+    if is_contraction(base):
+        return []
+    return [base, *base.chain] if inner.view == View.contiguous(base.shape) else []
+
+
+def _work(node: Node) -> int:
+    if isinstance(node.op, graph.ConstOp):
+        return 0
+    if isinstance(node.op, (*graph.REDUCTIONS, *HEAVY)) or getattr(node.op, "recip", None) is not None:
+        return HEAVY_WORK
+    below = [a.base for a in node.operands]
+    return min(HEAVY_WORK, 1 + sum(b.work for b in below if isinstance(b, Node) and b.why is None))
+
+
+def varies(access: Access, depth: int = 16) -> set[int]:
+    """Dims of an access along which its values may change; assumes the most beyond ``depth`` ops."""
+    view = access.view
+    if access.is_const:
+        return set()
+    if view.mask is not None:
+        return set(range(len(view.shape)))
+    dims = {d for d, stride in enumerate(view.strides) if stride}
+    base = access.base
+    if not isinstance(base, Node) or not isinstance(base.op, graph.ELEMENTWISE) or depth == 0:
+        return dims
+    where = dims_kept(base.shape, view)
+    if where is None:
+        return dims
+    inner: set[int] = set()
+    for operand in base.operands:
+        inner |= {where[d] for d in varies(operand, depth // 2)}
+    return inner & dims
+
+
+def is_contraction(node: Node) -> bool:
+    """Whether a node sums a product in which each operand repeats along some kept dim of extent over 1."""
+    if not isinstance(node.op, graph.SumOp):
+        return False
+    product = node.operands[0].base
+    if not isinstance(product, Node) or not isinstance(product.op, graph.MulOp) or product.op.recip is not None:
+        return False
+    if node.operands[0].view != View.contiguous(product.shape):
+        return False
+    kept = {d for d, extent in enumerate(product.shape) if extent > 1} - set(node.op.reduced)
+    return all(kept - varies(operand) for operand in product.operands)
+
+
+def _force_operands(node: Node) -> None:
+    """Mark what must be in memory because ``node`` addresses it."""
+    for access in node.operands:
+        base = access.base
+        if isinstance(base, Node) and not access.is_const and dims_kept(base.shape, access.view) is None:
+            base.why = base.why or "a view that moves data reads it"
