@@ -1,0 +1,43 @@
+"""Looking at what limn makes of an expression: `ir(tensor, stage=...)`.
+
+It gives the text that the device's own road starts from or passes through, so `limn-opt` can take it further from any
+stage; nothing is computed and no plan is kept.
+"""
+
+from io import StringIO
+
+from limn.importer import build, record
+from limn.pipelines import PIPELINES, run_pipeline
+from limn.runtime import get_device
+from limn.tensor import Tensor
+from limn.universe import LIMN_UNIVERSE, make_context
+
+STAGES = ("graph", "schedule", "nest", "final", "c")
+
+
+def ir(*tensors: Tensor, stage: str = "graph") -> str:
+    """The text of what realizing these tensors would run, at one stage of its way.
+
+    graph     primitives on tensors
+    schedule  fused kernels
+    nest      plain loops, the same on every machine
+    final     what the current device's pipeline ends with
+    c         the C text, on whatever device
+
+    Raises ValueError for another stage, and where every tensor is computed already and nothing would run.
+    """
+    if stage not in STAGES:
+        raise ValueError(f"unknown stage {stage!r}; the stages are {', '.join(STAGES)}")
+    nodes = [tensor._node for tensor in tensors if tensor._node.realized is None]
+    if not nodes:
+        raise ValueError(
+            "nothing to show: each of these tensors is computed already; give ir a tensor before realizing it"
+        )
+    module = build(record(list(dict.fromkeys(nodes))))
+    pipeline = get_device().pipeline if stage == "final" else PIPELINES[stage][0]
+    run_pipeline(module, pipeline)
+    if stage != "c":
+        return f"{module}\n"
+    out = StringIO()
+    LIMN_UNIVERSE.all_targets["c"]()().emit(make_context(), module, out)
+    return out.getvalue()
