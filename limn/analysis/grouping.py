@@ -271,7 +271,8 @@ def _similar(group: Group, access: Access, patience: int = 32) -> Map | None:
         if access in group.seen:
             return group.seen[access]
         base = access.base
-        if isinstance(base, Node) and isinstance(base.op, graph.ELEMENTWISE) and access.view.shape == base.shape:
-            if access.view == View.contiguous(base.shape):
-                queue.extend(base.operands)
+        if not isinstance(base, Node) or not isinstance(base.op, graph.ELEMENTWISE):
+            continue
+        if access.view == View.contiguous(base.shape):
+            queue.extend(base.operands)
     return None

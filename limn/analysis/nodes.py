@@ -66,7 +66,7 @@ def base_shape(base: BlockArgument | Node) -> tuple[int, ...]:
 
 
 def dims_kept(shape: Sequence[int], view: View) -> tuple[int, ...] | None:
-    """For each dim of ``shape`` the dim of ``view`` that runs along it (-1 for extent 1), or None if the view moves data.
+    """For each dim of ``shape`` the dim of ``view`` that runs along it, -1 for extent 1; None if the view moves data.
 
     A view that moves none only repeats values and inserts or drops dims of extent 1.
     """

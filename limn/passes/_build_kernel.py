@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from limn.analysis.grouping import Group, Map, cells
 from limn.analysis.nodes import Access, Node, dims_kept
 from limn.dialects import graph, schedule
-from limn.view import View, row_major
+from limn.view import row_major
 
 
 def build_kernel(group: Group, symbol: str) -> tuple[schedule.KernelOp, list[BlockArgument | Node]]:

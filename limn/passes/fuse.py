@@ -15,6 +15,7 @@ from limn.analysis.grouping import Group, Grouping, Limits
 from limn.analysis.nodes import FunctionNodes, Node
 from limn.dialects import graph, schedule
 from limn.passes._build_kernel import build_kernel
+from limn.passes._keep_row import keep_row
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class Fuse(ModulePass):
                 continue
             function = FunctionNodes(func)
             grouping = Grouping(function, Limits(self.recompute, self.max_inputs, self.max_ops, self.max_row))
-            kernels = _rebuild(func, function, grouping, kernels)
+            kernels = _rebuild(func, function, grouping, kernels, self.max_row)
 
 
-def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: int) -> int:
+def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: int, max_row: int) -> int:
     """Replace the body of ``func`` by launches; put the kernels in front of it."""
     module_block = func.parent_block()
     assert module_block is not None
@@ -49,6 +50,7 @@ def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: i
         values[before] = after
     for group in _in_order(grouping.groups):
         kernel, arguments = build_kernel(group, f"k{count}")
+        keep_row(kernel, max_row)
         module_block.insert_op_before(kernel, func)
         inputs = [_shaped(block, values[base], graph.shape_of(a)) for base, a in zip(arguments, kernel.block.args)]
         block.add_op(launch := schedule.LaunchOp(f"k{count}", inputs, kernel.stored_types, group.because))
