@@ -18,13 +18,13 @@ demo: $(EXAMPLES)
 	$(BIN)/python examples/train_digits.py --device c --show-stages
 
 test: $(DEV) $(EXAMPLES)
-	$(BIN)/python -m pytest -q -m ""
+	$(BIN)/python -m pytest -q -m "not fuzz"
 	$(BIN)/lit -q lit_tests
 
 check: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q
 	$(BIN)/lit -q lit_tests
 
@@ -33,7 +33,7 @@ quick: $(DEV)
 	$(BIN)/python -m pytest -q
 
 test-full: test
-	LIMN_FUZZ=full $(BIN)/python -m pytest -q -m "fuzz"
+	$(BIN)/python -m pytest -q -m fuzz
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
