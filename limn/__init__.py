@@ -1,1 +1,31 @@
-"""limn: a deep learning framework made to be read."""
+"""limn: a deep learning framework made to be read.
+
+from limn import Tensor, and train; `limn.ir(loss)` shows what runs. docs/architecture.md is the map.
+"""
+
+from limn.autograd import grad
+from limn.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32
+from limn.random import set_seed
+from limn.realize import realize
+from limn.runtime import get_device, set_device
+from limn.tensor import Tensor
+from limn.trace import no_grad
+
+__all__ = [
+    "DType",
+    "Tensor",
+    "bfloat16",
+    "bool_",
+    "float16",
+    "float32",
+    "float64",
+    "get_device",
+    "grad",
+    "int8",
+    "int16",
+    "int32",
+    "no_grad",
+    "realize",
+    "set_device",
+    "set_seed",
+]

@@ -1,0 +1,328 @@
+"""Reverse-mode gradients, recorded as lazily as everything else.
+
+`RULES` has one rule for each differentiable op of the trace: given a node and the gradient `g` of its result,
+the gradients of its sources. A rule records ordinary nodes, so the gradient of a gradient is the same walk
+again. Work that is known to be idle is not recorded: a product with one, an expansion of nothing.
+
+Conventions, as torch: `max` over axes shares a gradient evenly among ties; `where` selects, so what was not
+taken gets exactly 0; ints and bools carry none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from limn import trace as t
+from limn.dialects.graph import (
+    AddOp,
+    CastOp,
+    ConstOp,
+    ContiguousOp,
+    ExpOp,
+    GatherOp,
+    LogOp,
+    MaxOp,
+    MulOp,
+    NegOp,
+    RecipOp,
+    ScatterOp,
+    SqrtOp,
+    SumOp,
+    ViewOp,
+    WhereOp,
+)
+from limn.trace import Leaf, Moved, Node, Rule, mode
+from limn.view import View, row_major
+
+if TYPE_CHECKING:
+    from limn.tensor import Tensor
+
+Gradients = Sequence[Node | None]
+
+
+def _times(g: Node, factor: Node) -> Node:
+    return factor if g.op is ConstOp and g.arg == 1 else t.mul(g, factor)
+
+
+def _neg(node: Node, g: Node) -> Gradients:
+    return [t.neg(g)]
+
+
+def _exp(node: Node, g: Node) -> Gradients:
+    return [_times(g, node)]
+
+
+def _log(node: Node, g: Node) -> Gradients:
+    return [t.div(g, node.srcs[0])]
+
+
+def _sqrt(node: Node, g: Node) -> Gradients:
+    return [t.div(g, t.add(node, node))]
+
+
+def _recip(node: Node, g: Node) -> Gradients:
+    return [t.neg(_times(g, t.mul(node, node)))]
+
+
+def _cast(node: Node, g: Node) -> Gradients:
+    return [t.cast(g, node.srcs[0].dtype)]
+
+
+def _add(node: Node, g: Node) -> Gradients:
+    return [g, g]
+
+
+def _mul(node: Node, g: Node) -> Gradients:
+    a, b = node.srcs
+    if not node.arg:
+        return [_times(g, b) if a.tracked else None, _times(g, a) if b.tracked else None]
+    share = t.div(g, b)
+    return [share, t.neg(t.mul(share, node)) if b.tracked else None]
+
+
+def _where(node: Node, g: Node) -> Gradients:
+    condition, a, b = node.srcs
+    zero = t.const(0, g.shape, g.dtype)
+    return [
+        None,
+        t.where(condition, g, zero) if a.tracked else None,
+        t.where(condition, zero, g) if b.tracked else None,
+    ]
+
+
+def _sum(node: Node, g: Node) -> Gradients:
+    return [t.expand(g, node.srcs[0].shape)]
+
+
+def _max(node: Node, g: Node) -> Gradients:
+    source = node.srcs[0]
+    below = t.less(source, t.expand(node, source.shape))
+    zero, one = t.const(0, source.shape, g.dtype), t.const(1, source.shape, g.dtype)
+    ties = t.total(t.where(below, zero, one), node.arg)
+    return [t.where(below, zero, t.expand(t.div(g, ties), source.shape))]
+
+
+def _gather(node: Node, g: Node) -> Gradients:
+    table, index = node.srcs
+    return [t.scatter(g, index, table.shape[0]), None]
+
+
+def _scatter(node: Node, g: Node) -> Gradients:
+    return [t.gather(g, node.srcs[1]), None]
+
+
+def _contiguous(node: Node, g: Node) -> Gradients:
+    return [g]
+
+
+def _view(node: Node, g: Node) -> Gradients:
+    return [unmove(g, node.arg, node.srcs[0].shape)]
+
+
+RULES: dict[type, Callable[[Node, Node], Gradients]] = {
+    NegOp: _neg,
+    ExpOp: _exp,
+    LogOp: _log,
+    SqrtOp: _sqrt,
+    RecipOp: _recip,
+    CastOp: _cast,
+    AddOp: _add,
+    MulOp: _mul,
+    WhereOp: _where,
+    SumOp: _sum,
+    MaxOp: _max,
+    GatherOp: _gather,
+    ScatterOp: _scatter,
+    ContiguousOp: _contiguous,
+    ViewOp: _view,
+}
+
+
+def unmove(g: Node, view: View, shape: tuple[int, ...]) -> Node:
+    """The gradient of a tensor of `shape` of which `view` was taken: each cell gets the sum of what `g` holds
+    where the view reads it.
+
+    Dims that repeat a cell (stride 0) are summed. The others, taken from the widest stride to the narrowest,
+    nest like the digits of a number, because movements only split, reorder, cut and repeat dims; so they are
+    padded to whole digits and merged.
+    """
+    if view.is_empty:
+        return t.const(0, shape, g.dtype)
+    if view.mask is not None:
+        g = t.move(g, View.contiguous(g.shape).shrink(view.mask))
+    repeated = [d for d, s in enumerate(view.strides) if s == 0 and g.shape[d] > 1]
+    g = t.total(g, repeated)
+    start = view.offset + sum(lo * s for (lo, _), s in zip(view.box, view.strides))
+    backwards = [d for d, s in enumerate(view.strides) if s < 0]
+    start += sum((g.shape[d] - 1) * view.strides[d] for d in backwards)
+    order = sorted((d for d, s in enumerate(view.strides) if s != 0), key=lambda d: -abs(view.strides[d]))
+    rest = [d for d, s in enumerate(view.strides) if s == 0]
+    g = t.move(g, View.contiguous(g.shape).flip(backwards).permute([*order, *rest]))
+    g = t.reshape(g, g.shape[: len(order)])
+    return _place(g, [abs(view.strides[d]) for d in order], start, shape)
+
+
+def _place(g: Node, steps: list[int], start: int, shape: tuple[int, ...]) -> Node:
+    """Zeros of `shape`, except that cell `start + sum(i * step)` of the flat order holds element (i...) of
+    `g`. Steps descend."""
+    size = View.contiguous(shape).size
+    if steps == [s for s in row_major(g.shape) if s] and start == 0 and View.contiguous(g.shape).size == size:
+        return t.reshape(g, shape)
+    # whole digits: every step divides the one before, and no dim carries into the next
+    tops = [size, *steps]
+    if all(top % step == 0 for top, step in zip(tops, steps)):
+        extents = [top // step for top, step in zip(tops, steps)] + [tops[-1]]
+        digits, left = [], start
+        for step in (*steps, 1):
+            digit, left = divmod(left, step)
+            digits.append(digit)
+        used = (*g.shape, 1)
+        if all(digit + n <= extent for digit, n, extent in zip(digits, used, extents)):
+            pads = [(digit, extent - digit - n) for digit, n, extent in zip(digits, used, extents)]
+            return t.reshape(t.move(t.reshape(g, used), View.contiguous(used).pad(pads)), shape)
+    # otherwise from the innermost dim outwards, one merge a dim
+    lead, width = g.shape, 1
+    g = t.reshape(g, (*lead, 1))
+    for step in reversed(steps):
+        if step < width:
+            raise NotImplementedError(f"the gradient of an overlapping view, strides {steps} of extents {g.shape}")
+        here = (*lead, width)
+        g = t.move(g, View.contiguous(here).pad([(0, 0)] * len(lead) + [(0, step - width)]))
+        n, lead = lead[-1], lead[:-1]
+        used = (n - 1) * step + width
+        g = t.reshape(g, (*lead, n * step))
+        g = t.move(g, View.contiguous(g.shape).shrink([(0, e) for e in lead] + [(0, used)]))
+        width = used
+    return t.reshape(t.move(g, View.contiguous((width,)).pad([(start, size - start - width)])), shape)
+
+
+def _sources(node: Node) -> tuple[Node, ...]:
+    """The tracked nodes that the gradient of `node` goes on to."""
+    if not node.tracked or isinstance(node.grad, Leaf):
+        return ()
+    if isinstance(node.grad, Moved):
+        return (node.grad.source,)
+    sources = node.grad.sources if isinstance(node.grad, Rule) else node.srcs
+    return tuple(s for s in sources if s.tracked)
+
+
+def _pairs(node: Node, g: Node) -> Iterable[tuple[Node, Node | None]]:
+    """Each node that `node` hands gradient to, with the gradient."""
+    if isinstance(node.grad, Moved):
+        return [(node.grad.source, unmove(g, node.grad.view, node.grad.source.shape))]
+    if isinstance(node.grad, Rule):
+        return zip(node.grad.sources, node.grad.function(node, g))
+    if node.op not in RULES:
+        raise NotImplementedError(f"{node.op.__name__} has no gradient rule; call detach() on what it is computed from")
+    return zip(node.srcs, RULES[node.op](node, g))
+
+
+def gradients(outputs: Sequence[Node], seeds: Sequence[Node], inputs: Iterable[Node] | None = None) -> dict[Node, Node]:
+    """The gradient of sum(outputs * seeds) with respect to each of `inputs`, or to every leaf; nodes that no
+    gradient reaches are left out."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack = list(outputs)
+    while stack:
+        node = stack[-1]
+        missing = [] if node in done else [s for s in _sources(node) if s not in done]
+        if missing:
+            stack.extend(missing)
+            continue
+        stack.pop()
+        if node not in done:
+            done.add(node)
+            order.append(node)
+    asked = set(inputs) if inputs is not None else {n for n in order if isinstance(n.grad, Leaf)}
+    useful: set[Node] = set()  # from which something asked for can be reached
+    for node in order:
+        if node in asked or any(s in useful for s in _sources(node)):
+            useful.add(node)
+
+    found: dict[Node, Node] = {}
+
+    def give(node: Node, g: Node) -> None:
+        found[node] = t.add(found[node], g) if node in found else g
+
+    for node, seed in zip(outputs, seeds):
+        if node in useful:
+            give(node, seed)
+    for node in reversed(order):
+        if node not in found or node not in useful or isinstance(node.grad, Leaf):
+            continue
+        g = found[node] if node in asked else found.pop(node)
+        for source, share in _pairs(node, g):
+            if share is not None and source in useful:
+                give(source, share)
+    return {node: g for node, g in found.items() if node in asked}
+
+
+def _seed(output: Tensor, given: object, name: str) -> Node:
+    node = output._node
+    if not node.tracked:
+        raise RuntimeError(
+            f"{name}: no gradient is recorded for this tensor of shape {node.shape}; it is computed from no "
+            "tensor with requires_grad=True, or inside no_grad, or from a detached one"
+        )
+    if given is None:
+        if View.contiguous(node.shape).size != 1:
+            raise RuntimeError(
+                f"{name}: the tensor has shape {node.shape}, not one element; reduce it, with .sum() say, or pass the "
+                "gradient of it"
+            )
+        return t.const(1, node.shape, node.dtype)
+    given = output._as_tensor(given)
+    if given.shape != node.shape or given.dtype is not node.dtype:
+        raise ValueError(
+            f"{name}: the gradient passed has shape {given.shape} and dtype {given.dtype.name}, the tensor "
+            f"{node.shape} and {node.dtype.name}; they must agree"
+        )
+    return given._node
+
+
+def backward(output: Tensor, gradient: object = None, create_graph: bool = False) -> None:
+    """Add the gradient of `output` to `.grad` of every leaf it depends on."""
+    seed = _seed(output, gradient, "backward")
+    before, mode.tracking = mode.tracking, create_graph
+    try:
+        for node, g in gradients([output._node], [seed]).items():
+            assert isinstance(node.grad, Leaf)
+            leaf = node.grad.tensor()
+            if leaf is not None:
+                leaf.grad = type(output)._of(g if leaf.grad is None else t.add(leaf.grad._node, g))
+    finally:
+        mode.tracking = before
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: object = None,
+    create_graph: bool = False,
+) -> tuple[Tensor, ...]:
+    """The gradients of `outputs` with respect to each of `inputs`, as a tuple of lazy tensors of the inputs'
+    shapes and dtypes.
+
+    Outputs of several elements need `grad_outputs`, one for each output, of its shape and dtype. With
+    `create_graph` the gradients carry gradients themselves. `.grad` of no tensor is touched.
+    RuntimeError for an output without a recorded gradient and for an input that no output depends on.
+    """
+    many = [outputs] if hasattr(outputs, "_node") else list(outputs)  # type: ignore[arg-type]
+    wanted = [inputs] if hasattr(inputs, "_node") else list(inputs)  # type: ignore[arg-type]
+    given = list(grad_outputs) if isinstance(grad_outputs, list | tuple) else [grad_outputs] * len(many)
+    if len(given) != len(many):
+        raise ValueError(f"grad: {len(many)} outputs and {len(given)} grad_outputs; give one for each output")
+    seeds = [_seed(output, g, "grad") for output, g in zip(many, given)]
+    before, mode.tracking = mode.tracking, create_graph
+    try:
+        found = gradients([o._node for o in many], seeds, [i._node for i in wanted])
+    finally:
+        mode.tracking = before
+    for position, tensor in enumerate(wanted):
+        if tensor._node not in found:
+            raise RuntimeError(
+                f"grad: the outputs do not depend on input {position}, of shape {tensor.shape}, in a way that carries "
+                "gradient; leave it out, or check requires_grad, detach and no_grad"
+            )
+    return tuple(type(tensor)._of(found[tensor._node]) for tensor in wanted)
