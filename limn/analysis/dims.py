@@ -112,6 +112,10 @@ class KernelDims:
         count = next((n for n, d in enumerate(self.order) if d not in kept), len(self.order))
         return self.order[:count]
 
+    def accumulator(self, reduce: graph.ReduceOp) -> tuple[int, ...]:
+        """The kept dims along which its accumulator has cells of its own."""
+        return self.in_order(self.kept(reduce) - set(self.home(reduce)))
+
     def rows(self) -> tuple[int, ...]:
         """The loops that all phases of the kernel share."""
         return self.in_order(frozenset(self.kernel.loop_order[: self.kernel.row_count]))
