@@ -4,6 +4,7 @@ from limn import Tensor, and train; `limn.ir(loss)` shows what runs. docs/archit
 """
 
 from limn.autograd import grad
+from limn.codegen import ir
 from limn.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32
 from limn.random import set_seed
 from limn.realize import realize
@@ -24,6 +25,7 @@ __all__ = [
     "int8",
     "int16",
     "int32",
+    "ir",
     "no_grad",
     "realize",
     "set_device",

@@ -7,7 +7,7 @@ stage; nothing is computed and no plan is kept.
 from io import StringIO
 
 from limn.importer import build, record
-from limn.pipelines import PIPELINES, run_pipeline
+from limn.pipelines import PIPELINES, module_text, run_pipeline
 from limn.runtime import get_device
 from limn.tensor import Tensor
 from limn.universe import LIMN_UNIVERSE, make_context
@@ -28,16 +28,18 @@ def ir(*tensors: Tensor, stage: str = "graph") -> str:
     """
     if stage not in STAGES:
         raise ValueError(f"unknown stage {stage!r}; the stages are {', '.join(STAGES)}")
+    c_text = stage == "c"
     nodes = [tensor._node for tensor in tensors if tensor._node.realized is None]
     if not nodes:
         raise ValueError(
             "nothing to show: each of these tensors is computed already; give ir a tensor before realizing it"
         )
     module = build(record(list(dict.fromkeys(nodes))))
-    pipeline = get_device().pipeline if stage == "final" else PIPELINES[stage][0]
-    run_pipeline(module, pipeline)
-    if stage != "c":
-        return f"{module}\n"
+    if stage == "final":
+        stage = get_device().name if get_device().name in PIPELINES else "graph"
+    run_pipeline(module, PIPELINES[stage][0])
+    if not c_text:
+        return module_text(module)
     out = StringIO()
     LIMN_UNIVERSE.all_targets["c"]()().emit(make_context(), module, out)
     return out.getvalue()

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
+from limn.pipelines import module_text
+
 _dumped = count(1)
 
 
@@ -22,7 +24,7 @@ def dump(module: ModuleOp) -> None:
     folder = os.environ.get("LIMN_DUMP_DIR")
     if not folder:
         return
-    text = f"{module}\n"
+    text = module_text(module)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     Path(folder).mkdir(parents=True, exist_ok=True)
     (Path(folder) / f"{next(_dumped):04d}-{digest}.mlir").write_text(text)

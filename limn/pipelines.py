@@ -8,10 +8,12 @@ gives the C text that `set_device("c")` compiles. Each stage's pipeline begins w
 """
 
 from functools import lru_cache
+from io import StringIO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import PassPipeline
+from xdsl.printer import Printer
 
 from limn.passes import all_passes
 from limn.universe import make_context
@@ -26,7 +28,7 @@ PIPELINES: dict[str, tuple[str, str]] = {
     "nest": (NEST, "plain loop nests, the same on every machine"),
     "c": (C, "what the c device prints and compiles"),
 }
-"""From a pipeline's name to its passes and one line on what comes out."""
+"""From a pipeline's name, a stage or a device, to its passes and one line on what comes out."""
 
 
 @lru_cache(maxsize=64)
@@ -45,3 +47,10 @@ def run_pipeline(module: ModuleOp, pipeline: str, ctx: Context | None = None) ->
     the passes.
     """
     parse_pipeline(pipeline).apply(ctx or make_context(), module)
+
+
+def module_text(module: ModuleOp) -> str:
+    """A module as text that parses back, with a line end."""
+    out = StringIO()
+    Printer(stream=out).print_op(module)
+    return out.getvalue() + "\n"

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from limn.dialects.graph import AssignOp, ViewOp
+from limn.dump import dump
 from limn.importer import Record, build, record
 from limn.runtime import Buffer, get_device
 from limn.trace import BufferTag, Leaf, Node
@@ -93,7 +94,9 @@ def _plan(found: Record) -> list[Buffer]:
             k for k in range(len(found.scalars)) if known.numbers[8 * k : 8 * k + 8] != numbers[8 * k : 8 * k + 8]
         }
     if known is None or operands != known.operands:
-        known = _plans[key] = _Known(device.compile(build(found, operands)), numbers, operands)
+        module = build(found, operands)
+        dump(module)
+        known = _plans[key] = _Known(device.compile(module), numbers, operands)
         if len(_plans) > PLANS_KEPT:
             _plans.popitem(last=False)
     else:

@@ -18,7 +18,6 @@ from typing import IO, NoReturn, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, get_pass_option_infos
-from xdsl.printer import Printer
 from xdsl.universe import XDSL_UNIVERSE
 from xdsl.utils.arg_spec import ArgSpec, parse_pipeline, parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ShrinkException
@@ -26,7 +25,7 @@ from xdsl.utils.target import Target
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from limn.passes import MODULES, pass_help
-from limn.pipelines import PIPELINES
+from limn.pipelines import PIPELINES, module_text
 from limn.tools.source import Source, SourceError, one_line, parse_source, verify_source
 from limn.universe import LIMN_UNIVERSE, UPSTREAM_PASSES, all_dialects
 
@@ -164,7 +163,7 @@ class LimnOpt(xDSLOptMain):
         """Verify, run the passes with a check after each, print."""
         verify = (lambda: None) if self.args.disable_verify else (lambda: verify_source(module, source))
         verify()
-        shown = print_module(module) if self.args.print_between_passes else ""
+        shown = module_text(module) if self.args.print_between_passes else ""
         for applied in self.passes:
             start = time.perf_counter()
             who = f"pass '{applied.name}'"
@@ -176,7 +175,7 @@ class LimnOpt(xDSLOptMain):
             except SourceError as error:
                 raise SourceError(f"{error}\nafter the pass '{applied.name}'") from error
             if self.args.print_between_passes:
-                before, shown = shown, print_module(module)
+                before, shown = shown, module_text(module)
                 out.write(f"// IR after {applied.name}: (unchanged)\n" if shown == before else "")
                 out.write(f"// IR after {applied.name}:\n{shown}\n" if shown != before else "")
         with_place(lambda: self.target.emit(self.ctx, module, out), source, f"target '{self.target.name}'")
@@ -188,13 +187,6 @@ def with_place(action: Callable[[], None], source: Source, who: str) -> None:
         action()
     except (DiagnosticException, ValueError, RecursionError) as error:
         raise source.error_on(getattr(error, "op", None), f"{who}: {one_line(error)}") from error
-
-
-def print_module(module: ModuleOp) -> str:
-    """The module as text, with a line end."""
-    out = StringIO()
-    Printer(stream=out).print_op(module)
-    return out.getvalue() + "\n"
 
 
 def usage_error(message: str) -> NoReturn:
