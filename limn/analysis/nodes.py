@@ -147,6 +147,8 @@ class FunctionNodes:
         for access in node.operands:
             if isinstance(access.base, Node):
                 access.base.uses += 1
+        if isinstance(op, graph.ScatterOp):
+            node.why = "rows are added at addresses"
         self.nodes.append(node)
         self._access[result] = Access(node, View.contiguous(node.shape))
 

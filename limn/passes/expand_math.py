@@ -144,7 +144,6 @@ def expand_exp(x: Term, form: Format) -> Term:
     """exp(x) = p * 2**n."""
     smallest, largest = map(x.like, form.bounds)
     near = select(x.below(smallest), smallest, x)
-    near = select(near.below(largest), near, largest)
     rounded = fma(near, math.log2(math.e), form.rounder)
     n = (rounded - form.rounder).named("n")
     head, tail = fma(n, -form.ln2[0], near), n * -form.ln2[1]  # the head is exact
@@ -154,7 +153,7 @@ def expand_exp(x: Term, form: Format) -> Term:
     half = (whole & -2) << form.fraction - 1  # n // 2 in the place of an exponent
     rest = (whole << form.fraction) - half + (form.bias << form.fraction)  # 2**(n - n // 2)
     y = (p.bitcast(form.bits) + half).bitcast(form.float) * rest.bitcast(form.float)
-    return select(x.below(largest), y, x + math.inf)  # inf for what is above, NaN for NaN
+    return select(x.below(largest), y, x + math.inf)  # what is above, and NaN, ends here
 
 
 def expand_log(x: Term, form: Format) -> Term:
