@@ -14,7 +14,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from limn.dialects.graph import AssignOp, ViewOp
 from limn.dump import dump
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 PLANS_KEPT = 4096  # the least recently used are dropped beyond
 
-pending: WeakSet[Tensor] = WeakSet()
-"""Tensors that have been assigned to; an optimizer realizes these with its own. Entries that are committed
-are no longer pending."""
+pending: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+"""Tensors that have been assigned to, by id because == on tensors is elementwise; an optimizer realizes these with its
+own. Entries that are committed are no longer pending."""
 
 
 class _Known:
@@ -51,7 +51,7 @@ def realize(*tensors: Tensor) -> None:
 
 def pending_assigns() -> list[Tensor]:
     """The tensors whose last assign no realize has committed yet."""
-    return [t for t in pending if t._node.op is AssignOp and t._node.realized is None]
+    return [t for t in pending.values() if t._node.op is AssignOp and t._node.realized is None]
 
 
 def realize_nodes(nodes: Iterable[Node]) -> None:

@@ -240,7 +240,7 @@ class Tensor(Functions):
         target = t.alias(target)
         leaf = node.grad if isinstance(node.grad, Leaf) else None
         self._node = Node(AssignOp, (target, value._node), node.shape, node.dtype, depth, leaf is not None, leaf)
-        pending.add(self)
+        pending[id(self)] = self
         return self
 
     def _own(self, node: Node) -> None:
