@@ -128,6 +128,8 @@ class Grouping:
 
     def _misfit(self, group: Group, node: Node, demand: Demand) -> str | None:
         """Why a node cannot be computed in a group under a map."""
+        if isinstance(node.op, graph.ScatterOp):
+            return node.why
         if demand.factor and not isinstance(node.op, graph.CastOp):
             return "an operand of a contraction"
         if demand.repeated and node.work > self.limits.recompute:
@@ -150,7 +152,7 @@ class Grouping:
             return "a contraction whose result several phases need"
         if group.rows is not None and set(kept) != set(group.rows):
             return "a reduction over other rows"
-        if kept != tuple(sorted(spanned))[: len(kept)]:
+        if kept != spanned[: len(kept)]:
             return "a reduction whose result other cells need"
         if not kept and spanned:
             row = 1
@@ -164,13 +166,14 @@ class Grouping:
         """A group that computes the node anyway and can store it too."""
         readers = {*demands, *self._readers.get(node, [])}
         for group, found in reversed(demands.items()):
-            if len(found) > 1 or found[0].repeated or self._misfit(group, node, found[0]) is not None:
+            if len(found) > 1 or found[0].repeated or group in self._readers.get(node, []):
                 continue
-            over = cells(found[0].map)
-            if over != tuple(sorted(over)) or over not in (tuple(sorted(group.spanned)), group.rows) or group.scatters:
+            if not _can_store(group, found[0].map) or self._misfit(group, node, found[0]) is not None:
                 continue
-            if group in self._readers.get(node, []) or any(reaches(group, r) for r in readers if r is not group):
+            if any(reaches(group, reader) for reader in readers if reader is not group):
                 continue
+            if group.rows is None and cells(found[0].map) != group.spanned:
+                group.rows = cells(found[0].map)
             self._join(group, node, found[0])
             group.results.append((node, found[0].map))
             return group
@@ -254,6 +257,14 @@ class Grouping:
             folded[axis] = dim
             taken.add(dim)
         return tuple(folded)
+
+
+def _can_store(group: Group, index_map: Map) -> bool:
+    """Whether a kernel can have a value as one more result: one for each cell or for each of its rows."""
+    over, spanned = cells(index_map), group.spanned
+    if group.scatters or over != tuple(sorted(over)):
+        return False
+    return over in (spanned, group.rows) or (group.rows is None and over == spanned[: len(over)])
 
 
 def _axes(node: Node) -> tuple[int, ...]:
