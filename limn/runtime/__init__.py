@@ -3,26 +3,75 @@
 from __future__ import annotations
 
 import os
+from typing import Protocol
+
+from xdsl.dialects.builtin import ModuleOp
 
 from limn.runtime.buffers import Buffer
+from limn.runtime.c_device import CDevice
+from limn.runtime.compiler import CompilerError
 from limn.runtime.numpy_device import NumpyDevice
 
-_DEVICES = {"numpy": NumpyDevice}
-_current: list[NumpyDevice] = []
+
+class Plan(Protocol):
+    """A computation made ready to run."""
+
+    def run(self, inputs: list[Buffer]) -> list[Buffer]:
+        """New buffers: the function's results, then the new version for each assign in their order.
+        IndexError for a bad row."""
+        ...
+
+
+class Device(Protocol):
+    """Makes plans of graph modules, which its passes may rewrite."""
+
+    name: str
+    pipeline: str
+
+    def compile(self, module: ModuleOp) -> Plan: ...
+
+
+_KINDS: dict[str, type[NumpyDevice] | type[CDevice]] = {"numpy": NumpyDevice, "c": CDevice}
+_made: dict[str, Device] = {}
+_current: list[Device] = []
 
 
 def set_device(name: str) -> None:
-    """Make `name` the device that realize runs on: "numpy". ValueError for others."""
-    if name not in _DEVICES:
-        raise ValueError(f"unknown device {name!r}; limn has {', '.join(_DEVICES)}")
-    _current[:] = [_DEVICES[name]()]
+    """Make `name` the device that realize runs on: "numpy", "c", or "cpu", which is c where a C compiler works and
+    numpy elsewhere.
+
+    ValueError for a name that limn does not know; RuntimeError, with the reason, for a device that does not work here.
+    """
+    _current[:] = [_device(name)]
 
 
-def get_device() -> NumpyDevice:
-    """The current device; the first call takes LIMN_DEVICE, or numpy."""
+def get_device() -> Device:
+    """The current device; the first call takes LIMN_DEVICE, or numpy.
+
+    ValueError and RuntimeError as set_device, naming LIMN_DEVICE.
+    """
     if not _current:
-        set_device(os.environ.get("LIMN_DEVICE", "numpy"))
+        name = os.environ.get("LIMN_DEVICE") or "numpy"
+        try:
+            set_device(name)
+        except (ValueError, RuntimeError) as error:
+            raise type(error)(f"LIMN_DEVICE={name}: {error}") from None
     return _current[0]
 
 
-__all__ = ["Buffer", "get_device", "set_device"]
+def _device(name: str) -> Device:
+    if name == "cpu":
+        try:
+            return _device("c")
+        except CompilerError:
+            return _device("numpy")
+    if name == "cuda":
+        raise RuntimeError("limn has no cuda device yet; use set_device('c') or set_device('numpy')")
+    if name not in _KINDS:
+        raise ValueError(f"unknown device {name!r}; limn has {', '.join(_KINDS)}, and cpu for the better of them")
+    if name not in _made:
+        _made[name] = _KINDS[name]()
+    return _made[name]
+
+
+__all__ = ["Buffer", "Device", "Plan", "get_device", "set_device"]

@@ -15,15 +15,17 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector of today's machines
 
 class Buffer:
     """`size` elements of `dtype`, uninitialised; `array` is the 1-d numpy array over them, aligned to 64
-    bytes."""
+    bytes, and `address` is where they begin."""
 
-    __slots__ = ("__weakref__", "array", "dtype", "size")
+    __slots__ = ("__weakref__", "address", "array", "dtype", "size")
 
     def __init__(self, dtype: DType, size: int):
         self.dtype, self.size = dtype, size
         raw = np.empty(size * dtype.itemsize + ALIGNMENT, np.uint8)
-        start = -raw.ctypes.data % ALIGNMENT
-        self.array: np.ndarray[Any, np.dtype[Any]] = raw[start : start + size * dtype.itemsize].view(dtype.numpy)
+        place = raw.__array_interface__["data"][0]
+        start = -place % ALIGNMENT
+        self.address = place + start  # asking numpy for it costs a microsecond, so it is asked once
+        self.array: np.ndarray[Any, np.dtype[Any]] = np.ndarray((size,), dtype.numpy, raw, start)
 
     @staticmethod
     def of(array: np.ndarray[Any, np.dtype[Any]], dtype: DType) -> Buffer:

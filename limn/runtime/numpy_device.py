@@ -38,6 +38,7 @@ class NumpyDevice:
     """Compiling is choosing numpy functions."""
 
     name = "numpy"
+    pipeline = ""
 
     def compile(self, module: ModuleOp) -> NumpyPlan:
         return NumpyPlan(module)

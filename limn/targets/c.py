@@ -131,8 +131,8 @@ def has_checks(kernel: nest.KernelOp) -> bool:
 class _Kernel:
     """Prints one kernel: its parallel loops as functions of their own, then the kernel itself."""
 
-    def __init__(self, kernel: nest.KernelOp, name: str, taken: set[str], static: bool):
-        self.kernel, self.name, self.taken, self.static = kernel, name, taken, static
+    def __init__(self, kernel: nest.KernelOp, name: str, taken: set[str], linkage: str):
+        self.kernel, self.name, self.taken, self.linkage = kernel, name, taken, linkage
         self.scope = _Scope()
         self.functions: list[str] = []
         self.lines: list[str] = []
@@ -146,7 +146,7 @@ class _Kernel:
         arguments = self.kernel.block.args
         for argument in arguments:
             self.scope.name(argument)
-        head = f"{'static ' if self.static else ''}void {self.name}"
+        head = f"{self.linkage}void {self.name}"
         signature = self.signature(arguments, bool(self.checks))
         for op in self.kernel.block.ops:
             self.print_op(op)
@@ -556,31 +556,32 @@ __attribute__((weak)) int limn_threads = 0;
 """
 
 
-def _file(head: str, body: str) -> str:
-    """A C file: head, what all files share, the helpers that the body uses, the body."""
-    wanted = set(re.findall(r"\blimn_\w+", body)) | ({"limn_allocate"} if "limn_release" in body else set())
+def c_file(texts: Iterable[str], head: str = "") -> str:
+    """A C file: a comment, what all files share, the helpers that the texts use, and the texts."""
+    body = "\n".join(texts)
+    wanted: set[str] = set(re.findall(r"\blimn_\w+", body))
     for name in list(wanted):
         wanted.update(c_family.NEEDS.get(name, ()))
     helpers = [text for name, text in c_family.HELPERS.items() if name in wanted]
     return "\n".join([head + COMMON, *helpers, body])
 
 
-def kernel_file(kernel: nest.KernelOp, name: str) -> str:
-    """A C file with one kernel as the function ``name``, visible from outside. Its text does not depend on the
-    kernel's symbol, so that equal kernels give equal files."""
-    return _file("", _Kernel(kernel, name, {name}, static=False).text())
+def kernel_text(kernel: nest.KernelOp, name: str) -> str:
+    """One kernel as the function ``name``, for a file with other such texts. It does not depend on the kernel's
+    symbol, so that equal kernels give equal texts. It is weak: two object files that hold it may be linked."""
+    return _Kernel(kernel, name, {name}, "__attribute__((weak)) ").text()
 
 
-def plan_file(plan: nest.PlanOp, name: str, kernels: dict[str, nest.KernelOp], callees: dict[str, str]) -> str:
-    """A C file with a plan as the function ``name``, which calls kernels of other files, by symbol ``callees``."""
+def plan_text(plan: nest.PlanOp, name: str, kernels: dict[str, nest.KernelOp], callees: dict[str, str]) -> str:
+    """A plan as the function ``name``, which calls kernels of other files, by symbol ``callees``."""
     checked = {symbol for symbol, kernel in kernels.items() if has_checks(kernel)}
     declared: dict[str, str] = {}
-    for op in plan.block.ops:
-        if isinstance(op, nest.LaunchOp):
-            symbol = op.kernel.string_value()
-            parameters = ["void *"] * len(op.buffers) + ["limn_error *"] * (symbol in checked)
-            declared[callees[symbol]] = f"extern void {callees[symbol]}({', '.join(parameters) or 'void'});\n"
-    return _file("", "".join(declared.values()) + "\n" + _print_plan(plan, name, callees, checked))
+    for symbol in _launched(plan):
+        arguments = kernels[symbol].block.args
+        given = [f"{_type(nest.memref_of(a).element_type).memory} *" for a in arguments]
+        given += ["limn_error *"] * (symbol in checked)
+        declared[symbol] = f"extern void {callees[symbol]}({', '.join(given) or 'void'});\n"
+    return "".join(declared.values()) + _print_plan(plan, name, callees, checked)
 
 
 def print_c(module: ModuleOp, symbols: Iterable[str] | None = None) -> str:
@@ -600,14 +601,14 @@ def print_c(module: ModuleOp, symbols: Iterable[str] | None = None) -> str:
     plans = [op for op in ops if isinstance(op, nest.PlanOp)]
     kernels = [op for op in ops if isinstance(op, nest.KernelOp)]
     checked = {op.sym_name.data for op in kernels if has_checks(op)}
-    taken = set(names.values())
-    texts = [_Kernel(op, names[op.sym_name.data], taken, static=bool(plans)).text() for op in kernels]
+    taken, linkage = set(names.values()), "static " if plans else ""
+    texts = [_Kernel(op, names[op.sym_name.data], taken, linkage).text() for op in kernels]
     for plan in plans:
         if missing := [s for s in _launched(plan) if s not in wanted]:
             raise VerifyException(f"plan @{plan.sym_name.data} launches @{missing[0]}, which is not to be printed")
         texts.append(_print_plan(plan, names[plan.sym_name.data], names, checked))
     head = _head("".join(_describe_plan(plan, names[plan.sym_name.data]) for plan in plans))
-    return _file(head, "\n".join(texts))
+    return c_file(texts, head)
 
 
 def _launched(plan: nest.PlanOp) -> list[str]:

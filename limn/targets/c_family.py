@@ -293,5 +293,6 @@ static inline void limn_release(void *memory) {
 NEEDS: dict[str, tuple[str, ...]] = {
     "limn_check_row": ("limn_bad_row",),
     "limn_f64_to_f16": ("limn_f32_to_f16",),
+    "limn_release": ("limn_allocate",),
 }
 """The helpers that a helper calls."""
