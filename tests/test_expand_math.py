@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
+import shutil
+import subprocess
 from collections.abc import Callable
 from decimal import Decimal, localcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +19,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from limn.dialects import nest
 from limn.dialects.graph import python_number
+from limn.interpreters.nest import run_kernel
 from limn.passes.expand_math import F32, F64, ExpandMathPass, Format
+from limn.targets.c import print_c
 
 BOUNDS = {"exp": 0.95, "log": 0.9}  # in ulp, as the pass promises
 OPS: dict[str, type[nest.UnaryOp]] = {"exp": nest.ExpOp, "log": nest.LogOp}
@@ -184,6 +190,49 @@ def test_a_nan_stays_the_nan_it_was(function: str, form: Format) -> None:
     x = np.array([math.nan, -math.nan], kind)
     x = np.append(x, (x.view(DTYPES[form.bits]) + 5).view(kind))  # with a payload
     assert evaluate(expand(kernel_of(function, form.float), False), x).tobytes() == x.tobytes()
+
+
+def sample(form: Format, count: int) -> np.ndarray:
+    """Bit patterns of all kinds, infinities and NaN with payloads among them, and as many ordinary numbers."""
+    rng = np.random.default_rng(3)
+    kind = DTYPES[form.float]
+    patterns = rng.integers(0, 2 ** np.finfo(kind).bits, count // 2, dtype=np.uint64)
+    patterns = patterns.astype(f"u{kind().nbytes}").view(kind)
+    edges = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, -math.nan], kind)
+    return np.concatenate([patterns, edges, rng.uniform(-2, 4, count - len(patterns) - len(edges)).astype(kind)])
+
+
+def interpret(module: ModuleOp, x: np.ndarray) -> np.ndarray:
+    (kernel,) = module.body.ops
+    assert isinstance(kernel, nest.KernelOp)
+    out = np.zeros_like(x)
+    run_kernel(kernel, [x, out])
+    return out
+
+
+@FORMATS
+@FUNCTIONS
+def test_the_interpreter_gives_the_bits_of_one_numpy_call_an_op(function: str, form: Format) -> None:
+    x = sample(form, 20_000)
+    module = expand(kernel_of(function, form.float, len(x)), False)
+    assert interpret(module, x).tobytes() == evaluate(module, x).tobytes()
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("flags", ["-O3 -march=native", "-O1"])
+@FORMATS
+@FUNCTIONS
+def test_the_c_text_gives_the_bits_of_the_interpreter(function: str, form: Format, flags: str, tmp_path: Path) -> None:
+    x = sample(form, 4_000)
+    for fused in (False, True):
+        module = expand(kernel_of(function, form.float, len(x)), fused)
+        source, library = tmp_path / f"{fused}.c", tmp_path / f"{fused}.so"
+        source.write_text(print_c(module))
+        meaning = "-ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -shared -fPIC"
+        subprocess.run(["cc", *flags.split(), *meaning.split(), source, "-o", library, "-lm"], check=True)
+        out = np.zeros_like(x)
+        ctypes.CDLL(str(library)).kernel_k(x.ctypes.data_as(ctypes.c_void_p), out.ctypes.data_as(ctypes.c_void_p))
+        assert out.tobytes() == interpret(module, x).tobytes()
 
 
 def polynomial_error(form: Format, function: str, steps: int = 400) -> float:
