@@ -17,9 +17,10 @@ from typing import Any
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
+from limn.analysis.affine import interval, terms
 from limn.dialects import nest
 from limn.dialects.graph import python_number
-from limn.interpreters.nest_lanes import Analysis, analyse, interval, terms
+from limn.interpreters.nest_lanes import Analysis, analyse
 from limn.interpreters.nest_numpy import HELPERS, TYPE_NAMES
 
 SPELLING: dict[type[Operation], str] = {
