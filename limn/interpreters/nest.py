@@ -108,7 +108,8 @@ class Program:
         plans = [plan for plan in plans if name in (None, plan.sym_name.data)]
         if len(plans) != 1:
             raise ValueError(f"the module holds {len(plans)} plans{f' called @{name}' if name else ''}; name one")
-        self.plan, self.order = plans[0], order
+        self.plan = plans[0]
+        self.order: Order = order
         self.kernels: dict[str, tuple[nest.KernelOp, Callable[..., None]]] = {}
         for op in self.plan.block.ops:
             if isinstance(op, nest.LaunchOp) and (symbol := op.kernel.string_value()) not in self.kernels:

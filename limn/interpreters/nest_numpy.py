@@ -141,9 +141,9 @@ class Rows:
 
     def check(self, row: Any, bound: int, position: Any) -> Any:
         """``row`` as an index; a bad one is recorded and becomes 0."""
-        if not isinstance(row, np.ndarray) and not isinstance(position, np.ndarray):
+        if np.ndim(row) == 0 and np.ndim(position) == 0:
             return int(row) if 0 <= row < bound else self._record(int(position), int(row), bound)
-        row, position = np.broadcast_arrays(np.asarray(row, np.int64), position)
+        row, position = np.broadcast_arrays(np.asarray(row, np.int64), np.asarray(position))
         bad = (row < 0) | (row >= bound)
         if bad.any():
             lowest = position[bad].argmin()
@@ -170,11 +170,11 @@ def larger(a: Any, b: Any) -> Array:
 
 def exp(a: Any) -> Any:
     # numpy takes another road for strided arrays; one road for all keeps the bits of a lane independent of layout
-    return np.exp(np.array(a, order="C") if isinstance(a, np.ndarray) else a)
+    return np.exp(np.array(a, order="C") if np.ndim(a) else a)
 
 
 def log(a: Any) -> Any:
-    return np.log(np.array(a, order="C") if isinstance(a, np.ndarray) else a)
+    return np.log(np.array(a, order="C") if np.ndim(a) else a)
 
 
 def index32(a: Any) -> Any:

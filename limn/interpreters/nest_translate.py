@@ -119,7 +119,7 @@ class Translator:
         self.say(f"{self.name(value)} = {text}")
 
     def axes_of(self, values: Sequence[SSAValue]) -> frozenset[int]:
-        return frozenset().union(*(self.axes[value] for value in values))
+        return frozenset(axis for value in values for axis in self.axes[value])
 
     # ------------------------------------------------------------------------------------------------------- indices
 
