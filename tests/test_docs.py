@@ -125,3 +125,11 @@ def test_every_test_file_named_in_a_docstring_or_page_exists():
     for path in [*(ROOT / "limn").rglob("*.py"), *PAGES]:
         for name in re.findall(r"(?<![\w/])((?:tests|lit_tests)/[\w/.-]+\.(?:py|mlir))", path.read_text()):
             assert (ROOT / name).exists(), f"{path}: {name}"
+
+
+def test_the_architecture_page_lists_every_file():
+    text = (ROOT / "docs" / "architecture.md").read_text().split("## Files")[1]
+    listed = re.findall(r"^\| `(limn/[\w/]+\.py)` \|", text, re.MULTILINE)
+    files = {str(path.relative_to(ROOT)) for path in (ROOT / "limn").rglob("*.py")}
+    assert set(listed) == files
+    assert len(listed) == len(files)

@@ -1,0 +1,1 @@
+"""The command line: limn-opt, and reading modules from text."""
