@@ -579,7 +579,7 @@ def _array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
         low, high = int(array.min()), int(array.max())
         if low < target.min or high > target.max:
             raise OverflowError(
-                f"Tensor: values from {low} to {high} do not fit {target.name}, which holds {target.min} to {target.max}; "
+                f"Tensor: values {low} to {high} do not fit {target.name}, which holds {target.min} to {target.max}; "
                 "pass floats or smaller numbers"
             )
     if own.kind == "f" and target.kind == "int":

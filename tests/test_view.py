@@ -1,4 +1,5 @@
-"""The view algebra against numpy, by chains of movements on an array whose elements are their own positions plus one."""
+"""The view algebra against numpy, by chains of movements on an array whose elements are their own positions
+plus one."""
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ def factorings(size: int):
 
 @st.composite
 def movement(draw, view: View, array: np.ndarray):
-    """One random movement applied to a view and to the array it stands for; the view is None where it does not compose."""
+    """One random movement applied to a view and to the array it stands for; the view is None where it does
+    not compose."""
     kind = draw(st.sampled_from(["reshape", "reshape", "permute", "pad", "shrink", "flip", "every", "expand"]))
     shape = array.shape
     if kind == "reshape":
@@ -78,6 +80,7 @@ def test_chains_of_movements_read_what_numpy_reads(data):
 @given(st.data())
 def test_compose_equals_reading_twice(data):
     """Any two views, not only those that movements make: overlapping, repeating, wildly masked."""
+
     def any_view(size):
         shape = tuple(data.draw(st.lists(st.integers(1, 4), max_size=3)))
         strides = [data.draw(st.integers(-5, 7)) for _ in shape]
