@@ -164,8 +164,11 @@ class Rows:
 # ----------------------------------------------------------------------------------------------------------- arithmetic
 
 
-def larger(a: Any, b: Any) -> Array:
-    return np.where((a > b) | (a != a), a, b)
+where: Callable[..., Any] = np.where
+
+
+def larger(a: Any, b: Any) -> Any:
+    return where((a > b) | (a != a), a, b)
 
 
 def exp(a: Any) -> Any:
@@ -221,7 +224,7 @@ HELPERS: dict[str, Any] = {
     "put": put,
     "put_where": put_where,
     "larger": larger,
-    "where": np.where,
+    "where": where,
     "exp": exp,
     "log": log,
     "sqrt": np.sqrt,

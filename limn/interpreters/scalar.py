@@ -18,6 +18,7 @@ import numpy as np
 Scalar: TypeAlias = Any
 """A numpy scalar: float64, float32, float16, bfloat16, int64, int32, int16, int8 or bool."""
 
+INTEGERS = (np.int64, np.int32, np.int16, np.int8)
 HALVES = (np.float16, ml_dtypes.bfloat16)
 
 
@@ -26,11 +27,11 @@ def kind_of(a: Scalar) -> type[Any]:
 
 
 def is_integer(a: Scalar) -> bool:
-    return issubclass(kind_of(a), np.signedinteger)
+    return kind_of(a) in INTEGERS
 
 
 def is_float(a: Scalar) -> bool:
-    return issubclass(kind_of(a), np.floating) or kind_of(a) in HALVES
+    return kind_of(a) in (np.float64, np.float32, *HALVES)
 
 
 def wrap(value: int, kind: type[Any]) -> Scalar:
@@ -157,7 +158,7 @@ def cast(a: Scalar, kind: type[Any]) -> Scalar:
         a = np.float32(a)
     if kind is np.bool_:
         return np.bool_(a != 0)
-    if issubclass(kind, np.signedinteger):
+    if kind in INTEGERS:
         return _saturated(float(a), kind) if is_float(a) else wrap(int(a), kind)
     if not is_float(a):
         a = rounded(Fraction(int(a)), np.float32 if kind in HALVES else kind)
@@ -165,8 +166,8 @@ def cast(a: Scalar, kind: type[Any]) -> Scalar:
 
 
 def _saturated(a: float, kind: type[Any]) -> Scalar:
-    bounds = np.iinfo(np.dtype(kind))
-    low, high = int(bounds.min), int(bounds.max)
+    high = (1 << (np.dtype(kind).itemsize * 8 - 1)) - 1
+    low = -high - 1
     if isnan(a):
         return kind(0)
     if not isfinite(a):
