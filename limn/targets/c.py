@@ -107,7 +107,9 @@ class _Scope:
     def fresh(self, hint: str) -> str:
         hint = _plain(hint)
         # macros are mostly upper case, and a leading underscore or digit is not ours to use
-        if hint in RESERVED or not re.match(r"[a-z]", hint) or re.search(r"[A-Z]|^limn_|^omp_|_t$", hint):
+        # and a variable must not hide a function that the printer calls
+        foreign = re.search(r"[A-Z]|^(limn|omp|kernel|plan)(_|$)|_t$", hint)
+        if hint in RESERVED or not re.match(r"[a-z]", hint) or foreign:
             hint = f"n_{hint}"
         return _unused(hint, self.taken)
 

@@ -265,7 +265,7 @@ static inline int limn_count_threads(int64_t turns) {
 static __attribute__((noinline, cold)) void limn_bad_row(
     int64_t check, int64_t position, int64_t row, int64_t bound, limn_error *error) {
 #pragma omp critical(limn_bad_row)
-  if (!error->failed || check < error->check || (check == error->check && position < error->position))
+  if (!error->failed || position < error->position || (position == error->position && check < error->check))
     *error = (limn_error){1, check, position, row, bound};
 }
 """,
