@@ -4,14 +4,11 @@ Each either computes x + 1, compiled and run, or is refused by limn-opt with the
 never gets to complain.
 """
 
-import ctypes
-import os
 import re
-import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from c_text import COMPILER, Program
 
 from limn.pipelines import C
 from limn.tools.limn_opt import main
@@ -30,31 +27,12 @@ MODULE = """func.func {symbol}({argument}: tensor<2xf32>) -> tensor<2xf32> {{
 }}
 """
 
-compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
-needs_compiler = pytest.mark.skipif(compiler is None, reason="no C compiler on this machine")
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
 
 
 def quoted(name: str) -> str:
     """The name as an MLIR string."""
     return '"' + "".join(chr(b) if 32 <= b < 127 else f"\\{b:02X}" for b in name.encode()) + '"'
-
-
-def compile_and_run(text: str, folder) -> np.ndarray:
-    """The plan in a C text, compiled and run on [1, 2]."""
-    source, library = folder / "names.c", folder / "names.so"
-    source.write_text(text)
-    command = [compiler, "-O1", "-std=gnu11", "-Wall", "-Werror", "-Wno-unused", "-fwrapv", "-ffp-contract=off"]
-    done = subprocess.run(
-        [*command, "-shared", "-fPIC", "-o", library, source, "-lm"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    (symbol,) = re.findall(r"^int (plan_\w*)\(void \*\*buffers, limn_error \*error\) \{", text, re.MULTILINE)
-    x, out = np.array([1, 2], np.float32), np.full(2, 99, np.float32)
-    arena = np.zeros(4096, np.uint8)
-    table = (ctypes.c_void_p * 3)(x.ctypes.data, out.ctypes.data, arena.ctypes.data)
-    error = (ctypes.c_int64 * 8)()
-    assert ctypes.CDLL(str(library))[symbol](table, error) == 0
-    return out
 
 
 @needs_compiler
@@ -68,7 +46,7 @@ def test_a_name_computes_x_plus_1_or_is_refused_by_name(name, place, tmp_path, c
     status = main([str(file), "--pass", C, "--target", "c"])
     text, message = capsys.readouterr()
     if status == 0:
-        assert compile_and_run(text, tmp_path).tolist() == [2, 3]
+        assert Program(text, tmp_path)(np.array([1, 2]))[0].tolist() == [2, 3]
         return
     assert text == ""
     assert re.match(rf"{re.escape(str(file))}:\d+:\d+: error: ", message)
