@@ -134,7 +134,7 @@ class Elements:
             memory = scope.memory_of(op)
             assert memory is not None
             total = scope.append(nest.LoadOp(memory.memref, scope.index(memory)))
-            return values.round_to(total, element_of(op.result), scope.append)
+            return values.converted(total, element_of(op.result), scope.append)
         return values.scalar(op, operands, scope.append)
 
     def _load(self, scope: Scope, op: graph.ViewOp) -> SSAValue:

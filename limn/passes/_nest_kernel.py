@@ -143,34 +143,34 @@ class _KernelLowering:
             if isinstance(reduce, graph.ReduceOp) and reduce not in found:
                 kept = self.dims.kept(reduce)
                 whole = frozenset(d for d, extent in enumerate(shape_of(value)) if extent > 1) == kept
-                same_type = values.computed_in(element_of(value)) == element_of(value)
+                same_type = values.totalled_in(element_of(value)) == element_of(value)
                 if whole and same_type and kept != frozenset(self.dims.home(reduce)):
                     found[reduce] = position
         return found
 
     def _scratch_bytes(self, reduce: graph.ReduceOp) -> int:
         cells = prod(self.dims.extents[d] for d in self.dims.accumulator(reduce))
-        total = nest.memref(cells, values.computed_in(element_of(reduce.result)))
+        total = nest.memref(cells, values.totalled_in(element_of(reduce.result)))
         return 0 if reduce in self.in_output else nest.byte_size(total)
 
     def _total(self, scope: Scope, reduce: graph.ReduceOp) -> Memory:
         if reduce in self.in_output:
             return self._output(self.in_output[reduce])
-        element = values.computed_in(element_of(reduce.result))
+        element = values.totalled_in(element_of(reduce.result))
         return scratch(scope, self.dims, self.dims.accumulator(reduce), element, "acc")
 
     def _start(self, scope: Scope, reduce: graph.ReduceOp) -> None:
         memory = scope.memory_of(reduce)
         assert memory is not None
         element = nest.memref_of(memory.memref).element_type
-        start = 0 if isinstance(reduce, graph.SumOp) else values.lowest(element)
-        zero = scope.append(nest.ConstOp(start, element))
-        scope.block.add_op(nest.StoreOp(zero, memory.memref, scope.index(memory)))
+        start = scope.append(nest.ConstOp(values.start_of(reduce), element))
+        scope.block.add_op(nest.StoreOp(start, memory.memref, scope.index(memory)))
 
     def _accumulate(self, scope: Scope, reduce: graph.ReduceOp) -> None:
         memory = scope.memory_of(reduce)
         assert memory is not None
-        term = values.widen(self.elements.value(scope, self.dims.operand_of(reduce)), scope.append)
+        element = nest.memref_of(memory.memref).element_type
+        term = values.converted(self.elements.value(scope, self.dims.operand_of(reduce)), element, scope.append)
         kind = nest.ADD if isinstance(reduce, graph.SumOp) else nest.MAX
         scope.block.add_op(nest.AccumulateOp(kind, term, memory.memref, scope.index(memory)))
 
@@ -197,7 +197,7 @@ class _KernelLowering:
         """Zero the output here, and later add each value at its row."""
         value, row, output = self.dims.same[op.value], self.dims.same[op.row], self.outputs[position]
         element, rows = element_of(op.result), shape_of(op.result)[0]
-        if values.computed_in(element) != element:
+        if values.totalled_in(element) != element:
             raise PassFailedException(f"a scatter into {element} is not lowered; cast to f32 first")
         zeros = nest.ForOp.block_named("cell")
         zeros.add_ops([zero := nest.ConstOp(0, element), nest.StoreOp(zero, output, Index.of(zeros.args[0]))])

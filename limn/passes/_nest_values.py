@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects.builtin import f16, f32, f64
+from xdsl.dialects.builtin import f16, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
@@ -22,14 +22,14 @@ Append = Callable[[Operation], SSAValue]
 """Puts an op at the end of the block that is being written and gives its result."""
 
 
-def computed_in(element: Attribute) -> Attribute:
-    """The type in which arithmetic on ``element`` is done and its reductions are totalled."""
-    return f32 if element in HALVES else element
+def totalled_in(element: Attribute) -> Attribute:
+    """The type in which a reduction of ``element`` is totalled: f32 for halves, i32 for i1."""
+    return f32 if element in HALVES else i32 if element == i1 else element
 
 
-def lowest(element: Attribute) -> float | int | bool:
-    """What a maximum starts from: minus infinity, the lowest integer, false."""
-    return BY_MLIR[str(element)].lowest
+def start_of(reduce: graph.ReduceOp) -> float | int:
+    """What the total starts from: 0 for a sum; for a maximum minus infinity, the lowest integer, false."""
+    return 0 if isinstance(reduce, graph.SumOp) else BY_MLIR[str(graph.element_of(reduce.result))].lowest
 
 
 def linear(strides: Mapping[int, int], bound: Mapping[int, SSAValue], offset: int = 0) -> Index:
@@ -51,7 +51,7 @@ def widen(value: SSAValue, append: Append) -> SSAValue:
     return append(nest.CastOp(value, f32)) if value.type in HALVES else value
 
 
-def round_to(value: SSAValue, element: Attribute, append: Append) -> SSAValue:
+def converted(value: SSAValue, element: Attribute, append: Append) -> SSAValue:
     return value if value.type == element else append(nest.CastOp(value, element))
 
 
@@ -63,8 +63,8 @@ def cast(value: SSAValue, element: Attribute, append: Append) -> SSAValue:
     if not direct and value.type in HALVES:
         value = append(nest.CastOp(value, f32))
     elif not direct and element in HALVES:
-        value = round_to(value, f32, append)
-    return round_to(value, element, append)
+        value = converted(value, f32, append)
+    return converted(value, element, append)
 
 
 SPELLED: dict[type[Operation], Callable[..., Operation]] = {
@@ -94,4 +94,4 @@ def scalar(op: Operation, operands: Sequence[SSAValue], append: Append) -> SSAVa
         made = nest.DivOp(append(nest.ConstOp(1.0, wide[0].type)), wide[0])
     else:
         made = SPELLED[type(op)](*wide)
-    return round_to(append(made), element, append)
+    return converted(append(made), element, append)
