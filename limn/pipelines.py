@@ -18,7 +18,7 @@ from xdsl.printer import Printer
 from limn.passes import all_passes
 from limn.universe import make_context
 
-SCHEDULE = "expand-custom,split-reduce,fuse,order,dedupe"
+SCHEDULE = "expand-custom,fuse,split-reduce,order,dedupe"
 NEST = f"{SCHEDULE},lower"
 C = f"{NEST},contract,expand-math,split-pads,plan-memory,parallelize"
 

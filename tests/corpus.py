@@ -374,9 +374,6 @@ def outer_product_of_one(b: Builder) -> Case:
 def convolution(b: Builder) -> Case:
     x, w = b.arg(2, 3, 6, 6), b.arg(4, 3, 3, 3)
     padded = b.layout(x).pad([(0, 0), (0, 0), (1, 1), (1, 1)])
-    n, c, h, v = padded.strides
-    low = padded.mask
-    assert low is not None
     # windows of the padded image would not compose as one View, so the image is copied first
     p = b.op(graph.ContiguousOp(b.view(x, padded)))
     windows = View((2, 4, 6, 6, 3, 3, 3), (192, 0, 8, 1, 64, 8, 1))

@@ -13,9 +13,9 @@ from xdsl.passes import ModulePass
 MODULES: dict[str, str] = {
     # graph -> graph
     "expand-custom": "limn.passes.expand_custom",
-    "split-reduce": "limn.passes.split_reduce",
     # graph -> schedule, schedule -> schedule
     "fuse": "limn.passes.fuse",
+    "split-reduce": "limn.passes.split_reduce",
     "order": "limn.passes.order",
     "dedupe": "limn.passes.dedupe",
     # schedule -> nest

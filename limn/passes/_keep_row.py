@@ -39,6 +39,16 @@ def keep_row(kernel: schedule.KernelOp, max_row: int) -> None:
             use.operation.operands[use.index] = keep.result
 
 
+def drop_idle_keeps(kernel: schedule.KernelOp) -> None:
+    """Remove each ``schedule.keep`` that fewer than two phases use."""
+    times = Counter(op for phase in phases(kernel) for op in phase.ops)
+    for op in list(kernel.block.ops):
+        if isinstance(op, schedule.KeepOp) and times[op] < 2:
+            op.result.replace_all_uses_with(op.operand)
+            op.detach()
+            op.erase()
+
+
 def _is_heavy(op: Operation) -> bool:
     return isinstance(op, HEAVY) or (isinstance(op, graph.MulOp) and op.recip is not None)
 

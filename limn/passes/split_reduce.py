@@ -1,0 +1,214 @@
+"""Sum long axes in blocks and lanes, so that sums are accurate and vectorise.
+
+A sum folds its terms one after the other, in that order: language, not a matter of the machine. Folding ten million
+terms into one float32 loses digits (from 2**24 on, adding 1 changes nothing), and a chain of additions that depend on
+each other fills no vector. So a long axis becomes several: R elements are [blocks, 256, 16], of which the sum over 256
+comes first, 16 of them side by side, then the sum over the 16, then over the blocks. The numbers 256 and 16 belong to
+the language: the same on every machine, whatever its vectors and threads.
+
+    schedule.kernel @k0(%x: tensor<768xf32>) -> tensor<1xf32> dims [r0 = 768] rows 0 order [0] {
+      %0 = graph.view %x strides [1] : tensor<768xf32> -> tensor<768xf32>
+      %1 = graph.sum %0 axes [0] : tensor<768xf32> -> tensor<1xf32>
+    =>
+    schedule.kernel @k0(%x: tensor<768xf32>) -> tensor<1xf32> dims [r0 = 48, r1 = 16] rows 0 order [0, 1] {
+      %0 = graph.view %x strides [16, 1] : tensor<768xf32> -> tensor<48x16xf32>
+      %1 = graph.sum %0 axes [0] : tensor<48x16xf32> -> tensor<1x16xf32>
+      %2 = graph.sum %1 axes [1] : tensor<1x16xf32> -> tensor<1x1xf32>
+
+The dim is cut in the whole kernel, maxima and results along it too: a softmax stays one kernel, and its loads and
+stores walk the same memory. Lanes are the largest of 16, 8 and 4 that divides the axis; they are given to axes that
+most buffers walk with stride 1. An axis of over 4096 that they do not divide is summed in parts, blocks first, the
+left-over elements last. Neighbouring axes that memory does not tell apart count as one axis. Several axes with many
+terms are summed one by one, the innermost first.
+
+Bits: those of sums change, and only those: equal on whole numbers whose sums are exact; otherwise closer to the true
+sum. Integers and maxima keep their values. Which sums change depends on the graph and the options alone.
+
+Declines: contractions (each operand of the product repeats along some kept dim, so `order` and the nest passes find
+other dims to vectorise), scatters, axes that a mask cuts, and short axes that 16, 8 and 4 do not divide.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from limn.dialects import graph, schedule
+from limn.passes._keep_row import drop_idle_keeps
+from limn.passes._split_dims import Cut, KernelCutter, Part
+from limn.view import row_major
+
+LANES = (16, 8, 4)
+BLOCK = 256
+
+
+@dataclass(frozen=True)
+class SplitReduce(ModulePass):
+    """schedule -> schedule; axes below ``shortest`` stay whole, those from ``longest`` on are cut in any case."""
+
+    name = "split-reduce"
+    shortest: int = 32
+    longest: int = 4096
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for kernel in [inner for inner in op.body.ops if isinstance(inner, schedule.KernelOp)]:
+            if not _is_split(kernel):
+                continue
+            groups = _merged_dims(kernel)
+            parts = self._parts(kernel, groups)
+            many = any(math.prod(kernel.dims[a] for a in r.reduced) > self.longest for r in _reductions(kernel))
+            if parts or many:
+                new = KernelCutter(Cut(kernel, groups, parts), self.longest).kernel()
+                drop_idle_keeps(new)
+                Rewriter.replace_op(kernel, new, [])
+
+    def _parts(self, kernel: schedule.KernelOp, groups: list[tuple[int, ...]]) -> dict[int, tuple[Part, ...]]:
+        """The parts of each group of dims that is cut; of several that would be cut unequally only the longest is."""
+        votes = _votes(kernel)
+        folded = {axis for op in _reductions(kernel) for axis in op.reduced}
+        summed = {axis for op in _reductions(kernel) if isinstance(op, graph.SumOp) for axis in op.reduced}
+        over = schedule.spanned(kernel)
+        found: dict[int, tuple[Part, ...]] = {}
+        for position, group in enumerate(groups):
+            if group[0] in folded and not _is_masked(kernel, group):
+                size = math.prod(kernel.dims[d] for d in group)
+                is_walked = votes[group[-1]] > 0 and votes[group[-1]] == max(votes.values())
+                parts = self._cut(size, is_walked, group[0] in over)
+                if len(parts) == 1 or group[0] in summed:
+                    found[position] = parts
+        ragged = sorted((p for p in found if len(found[p]) > 1), key=lambda p: sum(map(_size, found[p])))
+        return {p: parts for p, parts in found.items() if parts and p not in ragged[:-1]}
+
+    def _cut(self, size: int, is_walked: bool, is_stored: bool) -> tuple[Part, ...]:
+        lanes = next((n for n in LANES if is_walked and size % n == 0 and n < size), 0)
+        if lanes and size >= self.shortest:
+            count = size // lanes
+            if count <= BLOCK:
+                return (Part(0, (count, lanes), lanes=True),)
+            if is_stored or count % BLOCK == 0:
+                inner = next(n for n in range(BLOCK, 0, -1) if count % n == 0)
+                extents = (count // inner, inner, lanes) if inner > BLOCK // 8 else (count, lanes)
+                return (Part(0, extents, lanes=True),)
+        if size <= self.longest:
+            return ()
+        inner = (BLOCK, LANES[0]) if is_walked else (BLOCK,)
+        parts: list[Part] = []
+        start = 0
+        while size - start >= math.prod(inner):
+            blocks = (size - start) // math.prod(inner)
+            outer = (blocks,) if blocks <= self.longest else (blocks // BLOCK, BLOCK)
+            extents = (*outer, *inner) if blocks > 1 else inner
+            parts.append(Part(start, extents, lanes=is_walked))
+            start += _size(parts[-1])
+        if is_walked and size - start >= 2 * LANES[0]:
+            parts.append(Part(start, ((size - start) // LANES[0], LANES[0]), lanes=True))
+            start += _size(parts[-1])
+        if start < size:
+            parts.append(Part(start, (size - start,)))
+        return tuple(parts)
+
+
+def _size(part: Part) -> int:
+    return math.prod(part.extents)
+
+
+def _reductions(kernel: schedule.KernelOp) -> list[graph.ReduceOp]:
+    return [op for op in kernel.block.ops if isinstance(op, graph.ReduceOp)]
+
+
+def _is_split(kernel: schedule.KernelOp) -> bool:
+    """Whether the kernel has reductions that this pass may group anew."""
+    reductions = _reductions(kernel)
+    has_scatter = any(isinstance(op, schedule.ScatterOp) for op in kernel.block.ops)
+    return bool(reductions) and not has_scatter and not any(is_contraction(op) for op in reductions)
+
+
+def is_contraction(op: graph.ReduceOp) -> bool:
+    """Whether a reduction of a kernel sums a product in which each operand repeats along some kept dim."""
+    product = op.operand.owner
+    if not isinstance(op, graph.SumOp) or not isinstance(product, graph.MulOp) or product.recip is not None:
+        return False
+    kept = {d for d, extent in enumerate(graph.shape_of(op.operand)) if extent > 1} - set(op.reduced)
+    return all(kept - _varying(operand) for operand in product.operands)
+
+
+def _varying(value: SSAValue) -> set[int]:
+    """The dims of a kernel along which a value may change."""
+    found: set[int] = set()
+    stack, seen = [value], set[SSAValue]()
+    while stack:
+        value = stack.pop()
+        op = value.owner
+        if value in seen or not isinstance(op, Operation) or isinstance(op, graph.ConstOp):
+            continue
+        seen.add(value)
+        shape = graph.shape_of(value)
+        if isinstance(op, graph.ReduceOp):
+            found |= {d for d, extent in enumerate(shape) if extent > 1}
+        elif isinstance(op, graph.ViewOp) and isinstance(op.source, BlockArgument):
+            found |= {d for d, stride in enumerate(op.view_strides) if stride or op.view_mask is not None}
+        else:
+            if isinstance(op, schedule.GatherOp):
+                found |= {d for d, stride in enumerate(op.gather_strides) if stride}
+            stack.extend(op.operands)
+    return found
+
+
+def _strided(kernel: schedule.KernelOp) -> list[tuple[SSAValue, tuple[int, ...]]]:
+    """Each read of an argument and the strides of its walk through memory."""
+    found: list[tuple[SSAValue, tuple[int, ...]]] = []
+    for op in kernel.block.ops:
+        if isinstance(op, graph.ViewOp) and isinstance(op.source, BlockArgument):
+            found.append((op.result, op.view_strides))
+        elif isinstance(op, schedule.GatherOp):
+            found.append((op.result, op.gather_strides))
+    return found
+
+
+def _votes(kernel: schedule.KernelOp) -> Counter[int]:
+    """How many buffers the kernel walks with stride 1 along each dim."""
+    walks = [strides for _, strides in _strided(kernel)]
+    walks += [row_major(graph.shape_of(value)) for value in kernel.terminator.values]
+    return Counter(d for walk in walks for d, stride in enumerate(walk) if abs(stride) == 1 and kernel.dims[d] > 1)
+
+
+def _is_masked(kernel: schedule.KernelOp, group: tuple[int, ...]) -> bool:
+    for op in kernel.block.ops:
+        if isinstance(op, graph.ViewOp) and op.view_mask is not None:
+            shape = graph.shape_of(op.result)
+            if any(op.view_mask[d] != (0, shape[d]) for d in group):
+                return True
+    return False
+
+
+def _merged_dims(kernel: schedule.KernelOp) -> list[tuple[int, ...]]:
+    """The dims of a kernel, neighbours together where they are folded together and walk memory as one."""
+    over = schedule.spanned(kernel)
+    groups: list[tuple[int, ...]] = []
+    for dim in range(len(kernel.dims)):
+        if groups and not over & {dim, groups[-1][-1]} and _walk_as_one(kernel, groups[-1][-1], dim):
+            groups[-1] = (*groups[-1], dim)
+        else:
+            groups.append((dim,))
+    return groups
+
+
+def _walk_as_one(kernel: schedule.KernelOp, outer: int, inner: int) -> bool:
+    if any((outer in op.reduced) != (inner in op.reduced) for op in _reductions(kernel)):
+        return False
+    for op in kernel.block.ops:
+        for result in op.results:
+            shape = graph.shape_of(result)
+            if (shape[outer] > 1) != (shape[inner] > 1):
+                return False
+    if _is_masked(kernel, (outer, inner)):
+        return False
+    extent = kernel.dims[inner]
+    return all(s[outer] == s[inner] * extent for v, s in _strided(kernel) if graph.shape_of(v)[inner] > 1)
