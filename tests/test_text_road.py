@@ -10,7 +10,7 @@ from c_text import COMPILER, FROM_SCHEDULE, Program, compile_c, limn_opt
 
 import limn
 from limn import Tensor
-from limn.pipelines import C
+from limn.pipelines import NEST, SCHEDULE, C
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
 
@@ -60,6 +60,41 @@ def test_a_loop_order_edited_in_the_schedule_shows_in_the_c(tmp_path):
         assert names == wanted or names[1:] == wanted[1:], c  # the outermost may have become a function of its turns
         results.append(Program(c, tmp_path)(A, B)[0])
     assert all(np.array_equal(r, (A @ B).reshape(-1)) for r in results)
+
+
+def test_a_constant_edited_in_the_schedule_shows_in_the_c(tmp_path):
+    text = limn.ir(Tensor(A) * 2.0, stage="schedule")
+    edited = replace(text, "graph.const 2.000000e+00", "graph.const 0.5")
+    program = Program(limn_opt(edited, tmp_path, "--pass", FROM_SCHEDULE, "--target", "c"), tmp_path)
+    assert np.array_equal(program(A)[0], (A * 0.5).reshape(-1))
+
+
+def test_an_axis_edited_in_the_schedule_shows_in_the_c(tmp_path):
+    """A kernel that sums over both dims becomes by hand one that sums over the second."""
+    text = limn.ir(Tensor(A).sum(keepdim=True), stage="schedule")
+    program = Program(limn_opt(text, tmp_path, "--pass", FROM_SCHEDULE, "--target", "c"), tmp_path)
+    assert np.array_equal(program(A)[0], [A.sum()])
+    edited = replace(replace(text, "axes [0, 1]", "axes [1]"), "r0 = 4", "i0 = 4")
+    program = Program(
+        limn_opt(edited.replace("1x1x", "4x1x"), tmp_path, "--pass", FROM_SCHEDULE, "--target", "c"), tmp_path
+    )
+    assert np.array_equal(program(A)[0], A.sum(1))
+
+
+@pytest.mark.parametrize("stage", ["graph", "schedule", "nest", "final"])
+def test_the_text_of_every_stage_goes_on_to_the_same_c(stage, tmp_path):
+    x = Tensor(A, requires_grad=True)
+    loss = ((x @ Tensor(B)).softmax(1) * Tensor(B[:4])).sum()
+    results = [loss, *limn.grad(loss, [x])]
+    done = {"graph": "", "schedule": SCHEDULE, "nest": NEST, "final": C}[stage]
+    before = limn.get_device().name
+    limn.set_device("c")
+    try:
+        text, want = limn.ir(*results, stage=stage), limn.ir(*results, stage="c")
+    finally:
+        limn.set_device(before)
+    rest = C.removeprefix(done).removeprefix(",")
+    assert limn_opt(text, tmp_path, "--pass", rest, "--target", "c") == want
 
 
 MAIN = """\
