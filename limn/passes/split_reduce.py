@@ -92,7 +92,7 @@ class SplitReduce(ModulePass):
             count = size // lanes
             if count <= BLOCK:
                 return (Part(0, (count, lanes), lanes=True),)
-            if is_stored or count % BLOCK == 0:
+            if is_stored or (count % BLOCK == 0 and count <= BLOCK * BLOCK):
                 inner = next(n for n in range(BLOCK, 0, -1) if count % n == 0)
                 extents = (count // inner, inner, lanes) if inner > BLOCK // 8 else (count, lanes)
                 return (Part(0, extents, lanes=True),)
@@ -103,7 +103,7 @@ class SplitReduce(ModulePass):
         start = 0
         while size - start >= math.prod(inner):
             blocks = (size - start) // math.prod(inner)
-            outer = (blocks,) if blocks <= self.longest else (blocks // BLOCK, BLOCK)
+            outer = (blocks,) if blocks <= BLOCK else (blocks // BLOCK, BLOCK)
             extents = (*outer, *inner) if blocks > 1 else inner
             parts.append(Part(start, extents, lanes=is_walked))
             start += _size(parts[-1])
