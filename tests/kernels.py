@@ -13,6 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
 from limn.dialects import graph, nest, schedule
+from limn.dialects.affine import Index
 from limn.interpreters import nest as nest_interpreter
 from limn.interpreters import schedule as schedule_interpreter
 from limn.interpreters.nest_numpy import NUMPY, poison
@@ -194,3 +195,67 @@ def assert_same_bits(got: list[np.ndarray], want: list[np.ndarray]) -> None:
         bits = np.dtype(f"u{a.dtype.itemsize}")
         same = (a.view(bits) == b.view(bits)) | ((a != a) & (b != b))
         assert same.all(), f"output {position} differs at {np.flatnonzero(~same)[:5]}: {a[~same][:5]} {b[~same][:5]}"
+
+
+def random_nest(seed: int) -> tuple[ModuleOp, list[np.ndarray]]:
+    """A nest whose loads are in bounds only where their checks hold: odd steps, bounds and checks over several indices.
+
+    Every turn writes a cell of its own, and a running total that depends on the order of the turns.
+    """
+    rng = np.random.default_rng(seed)
+    sizes = [int(rng.integers(3, 40)) for _ in range(2)]
+    depth = int(rng.integers(1, 4))
+    block = Block(arg_types=[*(nest.memref(n, f32) for n in sizes), nest.memref(12**depth, f32), nest.memref(1, f32)])
+    *sources, out, total = block.args
+    block.add_op(zero := nest.ConstOp(0.0, f32))
+    block.add_op(nest.StoreOp(zero, total, 0))
+    clear = nest.ForOp.block_named("c")
+    clear.add_op(nest.StoreOp(zero, out, Index.of(clear.args[0])))
+    block.add_op(nest.ForOp([0], [12**depth], clear))
+    bodies = [nest.ForOp.block_named(f"i{d}") for d in range(depth)]
+    indices = [Index.of(b.args[0]) for b in bodies]
+    cell = Index.constant(0)
+    for index in indices:
+        cell = cell * 12 + index
+    inner = bodies[-1]
+    for source, size in zip(sources, sizes):
+        tested = Index.constant(int(rng.integers(-9, 10)))
+        for index in indices:
+            if rng.random() < 0.6:
+                tested = tested + index * int(rng.choice([1, 1, 1, -1, 2, 3, -2]))
+        low = int(rng.integers(-12, 12))
+        high = low + int(rng.integers(0, size + 1))
+        checks = [(tested, low, high)]
+        if rng.random() < 0.5:
+            checks.append((indices[int(rng.integers(0, depth))], int(rng.integers(0, 5)), int(rng.integers(4, 14))))
+        if tested.is_constant is not None and not low <= tested.is_constant < high:
+            continue
+        inner.add_op(load := nest.LoadOp(source, tested - low, checks))
+        inner.add_op(nest.AccumulateOp("add", load, out, cell))
+        inner.add_op(half := nest.ConstOp(0.5, f32))
+        inner.add_op(nest.AccumulateOp("fma", load, total, 0, half))
+    for d in reversed(range(depth)):
+        low, step = int(rng.integers(0, 4)), int(rng.choice([1, 1, 2, 3, 5]))
+        lowers: list[Index | int] = [low]
+        uppers: list[Index | int] = [int(rng.integers(low, 13))]
+        if d and rng.random() < 0.3:
+            uppers.append(indices[d - 1] * int(rng.choice([1, -1])) + 8)
+        if d and rng.random() < 0.3:
+            lowers = [indices[d - 1]] if rng.random() < 0.5 else [low, indices[d - 1] - 2]
+        loop = nest.ForOp(lowers, uppers, bodies[d], step)
+        (bodies[d - 1] if d else block).add_op(loop)
+    module = ModuleOp([nest.KernelOp("k", block)])
+    module.verify()
+    return module, [rng.normal(size=n).astype(np.float32) for n in sizes]
+
+
+def run_kernel(module: ModuleOp, arrays: list[np.ndarray], order: str = "forward") -> list[np.ndarray]:
+    """What the only kernel of a module writes to its arguments after those given; poisoned before."""
+    kernel = next(op for op in module.body.ops if isinstance(op, nest.KernelOp))
+    buffers = [a.copy() for a in arrays]
+    for argument in kernel.block.args[len(arrays) :]:
+        kind = nest.memref_of(argument)
+        buffers.append(np.zeros(kind.get_shape()[0], NUMPY[str(kind.element_type)]))
+        poison(buffers[-1])
+    nest_interpreter.run_kernel(kernel, buffers, order)
+    return buffers[len(arrays) :]
