@@ -24,18 +24,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
-from limn.analysis.affine import Ranges, interval, linear, range_of
+from limn.analysis.affine import Ranges, interval, range_of
+from limn.analysis.checks import Check, ceiling, check_on, decide
 from limn.dialects import nest
 from limn.dialects.affine import Index
-
-Edge: TypeAlias = Index | int
 
 
 @dataclass(frozen=True)
@@ -49,46 +47,6 @@ class SplitPadsPass(ModulePass):
         for kernel in op.body.block.ops:
             if isinstance(kernel, nest.KernelOp):
                 _Splitter((self.growth - 1) * _size(kernel)).block(kernel.block, {})
-
-
-@dataclass(frozen=True)
-class Check:
-    """``low <= index * factor + rest < high`` for the index of one loop; ``rest`` is the same in all of its turns."""
-
-    factor: int
-    rest: tuple[tuple[SSAValue, int], ...]
-    low: int
-    high: int
-
-    def edges(self) -> tuple[Edge, Edge]:
-        """The first value of the index that passes, and the first one after it that does not."""
-        rest = Index.constant(0)
-        for value, stride in self.rest:
-            rest = rest + Index.of(value) * stride
-        if self.factor > 0:
-            return _ceiling(rest * -1 + self.low, self.factor), _ceiling(rest * -1 + self.high, self.factor)
-        return _floor(rest - self.high, -self.factor) + 1, _floor(rest - self.low, -self.factor) + 1
-
-
-def _floor(index: Index, divisor: int) -> Index:
-    constant = index.is_constant
-    return Index.constant(constant // divisor) if constant is not None else index // divisor
-
-
-def _ceiling(index: Index, divisor: int) -> Index:
-    return index if divisor == 1 else _floor(index + (divisor - 1), divisor)
-
-
-def check_on(loop: nest.ForOp, condition: tuple[Index, int, int], outer: Ranges) -> Check | None:
-    """``condition`` as a check of ``loop``, if its index is the innermost that it tests."""
-    found = linear(condition[0])
-    if found is None or loop.index not in found[0]:
-        return None
-    strides, constant = found
-    rest = tuple(sorted(((v, s) for v, s in strides.items() if v is not loop.index), key=lambda term: id(term[0])))
-    if any(value not in outer or not isinstance(value.owner, Block) for value, _ in rest):
-        return None
-    return Check(strides[loop.index], rest, condition[1] - constant, condition[2] - constant)
 
 
 def accesses(op: Operation) -> Iterator[nest.AccessOp]:
@@ -168,23 +126,14 @@ class _Splitter:
             if is_innermost(access.parent):
                 for condition in access.conditions:
                     check = check_on(loop, condition, outer)
-                    if check is not None and _decide(condition, ranges) is None:
+                    if check is not None and decide(condition, ranges) is None:
                         return check if 2 * _size(loop) <= self.budget else None
         return None
 
 
 def _decided(access: nest.AccessOp, ranges: Ranges) -> dict[int, bool]:
-    found = {position: _decide(condition, ranges) for position, condition in enumerate(access.conditions)}
+    found = {position: decide(condition, ranges) for position, condition in enumerate(access.conditions)}
     return {position: holds for position, holds in found.items() if holds is not None}
-
-
-def _decide(condition: tuple[Index, int, int], ranges: Ranges) -> bool | None:
-    """Whether a check always holds or always fails, else None."""
-    index, low, high = condition
-    least, most = interval(index, ranges)
-    if low <= least and most < high:
-        return True
-    return False if most < low or least >= high else None
 
 
 def split(loop: nest.ForOp, check: Check, ranges: Ranges) -> Iterator[nest.ForOp]:
@@ -209,17 +158,16 @@ def split(loop: nest.ForOp, check: Check, ranges: Ranges) -> Iterator[nest.ForOp
         yield part
 
 
-def _turn_from(loop: nest.ForOp, edge: Edge) -> Edge:
+def _turn_from(loop: nest.ForOp, edge: Index) -> Index:
     """The first turn of a loop with a step at or after ``edge``, counted on from its lower bound in both directions."""
     if loop.stride == 1:
         return edge
     low = loop.lowers[0]
-    return low + _ceiling((edge if isinstance(edge, Index) else Index.constant(edge)) - low, loop.stride) * loop.stride
+    return low + ceiling(edge - low, loop.stride) * loop.stride
 
 
-def _tightest(bounds: Sequence[Edge], ranges: Ranges, sign: int) -> list[Index]:
+def _tightest(indices: Sequence[Index], ranges: Ranges, sign: int) -> list[Index]:
     """The lower (sign 1) or upper (sign -1) bounds that some turn of the outer loops may need."""
-    indices = [Index.constant(bound) if isinstance(bound, int) else bound for bound in bounds]
     kept: list[tuple[Index, int, int]] = []
     for index in indices:
         least, most = sorted(sign * end for end in interval(index, ranges))
