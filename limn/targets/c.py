@@ -130,6 +130,11 @@ def has_checks(kernel: nest.KernelOp) -> bool:
     return any(isinstance(op, nest.CheckRowOp) for op in kernel.walk())
 
 
+def written_memory(kernel: nest.KernelOp) -> set[SSAValue]:
+    """The memory that the kernel stores to."""
+    return {op.memory for op in kernel.walk() if isinstance(op, nest.StoreOp | nest.AccumulateOp)}
+
+
 class _Kernel:
     """Prints one kernel: its parallel loops as functions of their own, then the kernel itself."""
 
@@ -142,7 +147,7 @@ class _Kernel:
         self.checks = {op: n for n, op in enumerate(o for o in kernel.walk() if isinstance(o, nest.CheckRowOp))}
         self.registers: dict[SSAValue, list[str]] = {}
         self.non_negative: dict[SSAValue, bool] = {}
-        self.written = {op.memory for op in kernel.walk() if isinstance(op, nest.StoreOp | nest.AccumulateOp)}
+        self.written = written_memory(kernel)
 
     def text(self) -> str:
         arguments = self.kernel.block.args
@@ -579,8 +584,10 @@ def plan_text(plan: nest.PlanOp, name: str, kernels: dict[str, nest.KernelOp], c
     checked = {symbol for symbol, kernel in kernels.items() if has_checks(kernel)}
     declared: dict[str, str] = {}
     for symbol in _launched(plan):
-        arguments = kernels[symbol].block.args
-        given = [f"{_type(nest.memref_of(a).element_type).memory} *" for a in arguments]
+        arguments, written = kernels[symbol].block.args, written_memory(kernels[symbol])
+        # as in the definition, which may stand in the same file
+        kinds = [(a in written, _type(nest.memref_of(a).element_type).memory) for a in arguments]
+        given = [f"{kind} *" if is_written else f"const {kind} *" for is_written, kind in kinds]
         given += ["limn_error *"] * (symbol in checked)
         declared[symbol] = f"extern void {callees[symbol]}({', '.join(given) or 'void'});\n"
     return "".join(declared.values()) + _print_plan(plan, name, callees, checked)
