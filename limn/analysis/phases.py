@@ -39,8 +39,7 @@ def chains_of(kernel: schedule.KernelOp) -> list[tuple[graph.ReduceOp, ...]]:
         if not isinstance(op, graph.ReduceOp) or op in folded:
             continue
         chain = [op]
-        while type(inner := chain[-1].operand.owner) is type(op) and inner.results[0].has_one_use():
-            assert isinstance(inner, graph.ReduceOp)
+        while isinstance(inner := chain[-1].operand.owner, type(op)) and inner.result.has_one_use():
             chain.append(inner)
         folded.update(chain)
         chains.append(tuple(chain))
@@ -56,8 +55,8 @@ def is_row_value(kernel: schedule.KernelOp, value: SSAValue) -> bool:
 def phases(kernel: schedule.KernelOp) -> list[Phase]:
     """The phases of a kernel in the order in which they run; an elementwise kernel has one."""
     chains = chains_of(kernel)
-    heads = {chain[0].result: chain for chain in chains}
-    level = _levels(kernel, chains)
+    heads: set[SSAValue] = {chain[0].result for chain in chains}
+    level = levels(kernel, chains)
     found: list[Phase] = []
     kept: set[Operation] = set()
     for key in sorted({(level[c], axes_of(c)) for c in chains}):
@@ -72,10 +71,13 @@ def axes_of(chain: tuple[graph.ReduceOp, ...]) -> tuple[int, ...]:
     return tuple(sorted(axis for reduction in chain for axis in reduction.reduced))
 
 
-def _levels(
+def levels(
     kernel: schedule.KernelOp, chains: list[tuple[graph.ReduceOp, ...]]
 ) -> dict[tuple[graph.ReduceOp, ...], int]:
-    """For each chain minus the number of dependent phases, itself included, that must still run when it begins."""
+    """For each chain how many phases run from its own to the last that needs its result, as a negative number.
+
+    Chains that none of the others needs have -1.
+    """
     inside = {reduction: chain for chain in chains for reduction in chain}
     remaining: dict[SSAValue, int] = {}
     level: dict[tuple[graph.ReduceOp, ...], int] = dict.fromkeys(chains, -1)
@@ -92,7 +94,7 @@ def _levels(
 def _elements(
     kernel: schedule.KernelOp,
     values: Iterable[SSAValue],
-    heads: dict[SSAValue, tuple[graph.ReduceOp, ...]],
+    heads: set[SSAValue],
     kept: set[Operation],
 ) -> tuple[Operation, ...]:
     """The ops that a phase runs for each element of a row; ``kept`` collects the keeps that have run."""

@@ -61,10 +61,14 @@ def _scatter(op: schedule.ScatterOp, fold: Fold) -> Callable[[Array, Array], Arr
     return scatter
 
 
+def _same(kept: Array) -> Array:
+    return kept
+
+
 def _function(op: Operation, fold: Fold) -> Callable[..., Any]:
     match op:
         case schedule.KeepOp():
-            return lambda kept: kept
+            return _same
         case schedule.GatherOp():
             return _gather(op)
         case schedule.ScatterOp():

@@ -52,15 +52,16 @@ class Cut:
         for position, group in enumerate(groups):
             size = math.prod(kernel.dims[d] for d in group)
             found = parts.get(position, (Part(0, (size,)),))
-            if len(found) > 1:
+            first, *others = found
+            if others:
                 self.ragged = position
                 self.is_whole_needed = _needs_whole(kernel, group)
                 self.whole.append(Part(0, (size,)))
                 whole = (size,) if self.is_whole_needed else ()
                 self.at.append(self._new(whole))
             else:
-                self.whole.append(found[0])
-                self.at.append(self._new(found[0].extents))
+                self.whole.append(first)
+                self.at.append(self._new(first.extents))
         if self.ragged is not None:
             self.parts = [(part, self._new(part.extents)) for part in parts[self.ragged]]
 

@@ -73,5 +73,5 @@ def _exact(op: Operation) -> Hashable:
 
 def _bits(attribute: Attribute) -> Hashable:
     if isinstance(attribute, FloatAttr):
-        return (attribute.type, struct.pack("<d", attribute.value.data))
+        return (str(attribute.get_type()), struct.pack("<d", attribute.value.data))
     return attribute

@@ -59,6 +59,7 @@ def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: i
             result.name_hint = node.op.results[0].name_hint if node.op is not None else None
         count += 1
     for assign, value in function.assigns:
+        assert isinstance(assign.target, BlockArgument)
         target = values[assign.target]
         shape = graph.shape_of(assign.result)
         block.add_op(new := graph.AssignOp(target, _shaped(block, values[value.base], shape)))

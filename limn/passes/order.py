@@ -13,10 +13,12 @@ register. In the product of two matrices the columns win:
 
 and where the right operand is transposed (both are walked along r2) nothing changes.
 
+The nested sums of one split count as one reduction; another dim may pass them.
+
 Bits: the same, since reduction dims keep their order among each other, and with it each cell's order of terms.
 
-Declines: kernels with several reductions (their loops must agree on one order), nested sums of one split (split-reduce
-has placed their lanes), and scatters (the order of the dims is the order in which rows are added).
+Declines: kernels in which one reduction waits for another or keeps other dims (their loops must agree on one order),
+and scatters (the order of the dims is the order in which rows are added).
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
-from limn.analysis.phases import chains_of
+from limn.analysis.phases import axes_of, chains_of, levels
 from limn.dialects import graph, schedule
 from limn.view import row_major
 
@@ -49,17 +51,17 @@ class Order(ModulePass):
 
 def _reorder(kernel: schedule.KernelOp) -> None:
     chains = chains_of(kernel)
-    if len(chains) > 1 or any(len(chain) > 1 for chain in chains):
+    if any(level != -1 for level in levels(kernel, chains).values()) or len({_kept(chain) for chain in chains}) > 1:
         return
     if any(isinstance(op, schedule.ScatterOp) for op in kernel.block.ops):
         return
-    reduced = chains[0][0].reduced if chains else ()
+    reduced = {axis for chain in chains for axis in axes_of(chain)}
     loops = [dim for dim in kernel.loop_order if kernel.dims[dim] > 1]
     if not loops:
         return
-    votes = _votes(kernel, chains[0][0] if chains else None)
-    movable = [dim for dim in loops if dim not in reduced or dim == _last(loops, reduced)]
-    best = max(movable, key=lambda dim: (votes[dim], loops.index(dim)))
+    votes = Counter(d for walk in _walks(kernel, chains) for d in loops if abs(walk[d]) == 1)
+    last = [dim for dim in loops if dim in reduced][-1:]
+    best = max((d for d in loops if d not in reduced or d in last), key=lambda d: (votes[d], loops.index(d)))
     if votes[best] <= votes[loops[-1]]:
         return
     rows = set(kernel.loop_order[: kernel.row_count]) - {best}
@@ -68,30 +70,17 @@ def _reorder(kernel: schedule.KernelOp) -> None:
     kernel.rows = IntegerAttr(next((i for i, dim in enumerate(order) if dim not in rows), len(order)), i64)
 
 
-def _last(loops: list[int], reduced: Iterable[int]) -> int:
-    return max((dim for dim in loops if dim in reduced), key=loops.index)
+def _kept(chain: tuple[graph.ReduceOp, ...]) -> tuple[int, ...]:
+    return graph.shape_of(chain[0].result)
 
 
-def _votes(kernel: schedule.KernelOp, fold: graph.ReduceOp | None) -> Counter[int]:
-    """How many of the buffers that the innermost loop walks have stride 1 along each dim."""
-    votes: Counter[int] = Counter()
-    for strides in _walked_strides(kernel, fold):
-        votes.update(dim for dim, stride in enumerate(strides) if abs(stride) == 1 and kernel.dims[dim] > 1)
-    return votes
-
-
-def _walked_strides(kernel: schedule.KernelOp, fold: graph.ReduceOp | None) -> Iterable[tuple[int, ...]]:
-    if fold is None:
-        yield from (row_major(graph.shape_of(value)) for value in kernel.terminator.values)
-    else:
-        yield row_major(graph.shape_of(fold.result))
+def _walks(kernel: schedule.KernelOp, chains: list[tuple[graph.ReduceOp, ...]]) -> Iterable[tuple[int, ...]]:
+    """The strides of each buffer that the innermost loop walks."""
+    stored = [chain[0].result for chain in chains] or list(kernel.terminator.values)
+    yield from (row_major(graph.shape_of(value)) for value in stored)
     for op in kernel.block.ops:
-        if isinstance(op, graph.ViewOp | schedule.GatherOp) and isinstance(op.operands[0], BlockArgument):
-            strides = op.view_strides if isinstance(op, graph.ViewOp) else op.gather_strides
-            if fold is None or _spans(op.result, fold.reduced):
-                yield strides
-
-
-def _spans(value: SSAValue, dims: Iterable[int]) -> bool:
-    shape = graph.shape_of(value)
-    return any(shape[dim] > 1 for dim in dims)
+        if not isinstance(op, graph.ViewOp | schedule.GatherOp) or not isinstance(op.operands[0], BlockArgument):
+            continue
+        shape = graph.shape_of(op.results[0])
+        if not chains or any(shape[axis] > 1 for chain in chains for axis in axes_of(chain)):
+            yield op.view_strides if isinstance(op, graph.ViewOp) else op.gather_strides
