@@ -604,6 +604,17 @@ def nothing(b: Builder) -> Case:
 
 
 @case
+def without_elements(b: Builder) -> Case:
+    x, y, w = b.arg(3, 0), b.arg(3, 4), b.arg(0)
+    empty = b.exp(b.add(x, x))
+    nothing = b.view(y, b.layout(y).shrink([(0, 3), (2, 2)]))
+    b.assign(w, b.reshape(b.scaled(x, 2.0), 0))
+    total = b.add(b.like(b.sum(x, 1), y), y)
+    padded = b.view(x, b.layout(x).pad([(0, 0), (2, 2)]))
+    return b.case(empty, nothing, total, b.max(x, 1), b.sum(x, 0), b.add(padded, y), x)
+
+
+@case
 def dead_code(b: Builder) -> Case:
     x = b.arg(3)
     b.exp(b.op(graph.ContiguousOp(x)))

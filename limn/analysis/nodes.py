@@ -8,9 +8,11 @@ only a view and a masked view of a constant (a one-element copy of the number).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from xdsl.dialects.builtin import IntegerType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
@@ -87,6 +89,15 @@ def dims_kept(shape: Sequence[int], view: View) -> tuple[int, ...] | None:
     return tuple(where) if not any(view.strides[at:]) else None
 
 
+def lowest(element: Attribute) -> float | int:
+    """What the maximum of nothing is."""
+    if graph.is_float(element):
+        return -math.inf
+    assert isinstance(element, IntegerType)
+    width = element.width.data
+    return 0 if width == 1 else -(1 << (width - 1))
+
+
 def view_of(op: graph.ViewOp) -> View:
     """The layout of a view op."""
     return View.of(graph.shape_of(op.result), op.view_strides, op.view_offset, op.view_mask)
@@ -114,6 +125,13 @@ class FunctionNodes:
 
     def _read(self, op: Operation) -> None:
         match op:
+            case _ if op.results and graph.size_of(op.results[0]) == 0:
+                self._no_element(op)
+            case graph.ReduceOp() if graph.size_of(op.operand) == 0:
+                start = 0 if isinstance(op, graph.SumOp) else lowest(graph.element_of(op.result))
+                self._number(op.result, start)
+            case graph.ScatterOp() if graph.size_of(op.rows) == 0:
+                self._number(op.result, 0)
             case graph.ViewOp():
                 self._access[op.result] = self._through(op)
             case graph.ContiguousOp():
@@ -135,6 +153,17 @@ class FunctionNodes:
                 self._add(op)
             case _:
                 raise PassFailedException(f"fuse works on functions of graph ops; '{op.name}' is none")
+
+    def _no_element(self, op: Operation) -> None:
+        """Nothing computes a tensor without elements; an assign of one is still an assign."""
+        for result in op.results:
+            self._number(result, 0)
+        if isinstance(op, graph.AssignOp):
+            self.assigns.append((op, self._access[op.result]))
+
+    def _number(self, result: SSAValue, value: float | int) -> None:
+        node = Node(graph.ConstOp(value, graph.tensor_of(result)), graph.shape_of(result), graph.element_of(result))
+        self._access[result] = Access(node, View.contiguous(node.shape))
 
     def _add(self, op: Operation) -> None:
         result = op.results[0]
@@ -167,7 +196,14 @@ class FunctionNodes:
     def _stored(self, access: Access, why: str) -> Access:
         """An access of the same values that reads the memory of a node in order."""
         base, view = access.base, access.view
-        if not isinstance(base, Node) or access.is_const or not view.is_contiguous or view.size != _size(base.shape):
+        if view.size == 0:
+            return access
+        if (
+            not isinstance(base, Node)
+            or access.is_const
+            or not view.is_contiguous
+            or view.size != math.prod(base.shape)
+        ):
             base = self._copy(access, why)
         base.why = base.why or why
         base.uses += 1
@@ -186,13 +222,6 @@ class FunctionNodes:
             self.nodes.append(node)
             self._copies[access] = node
         return self._copies[access]
-
-
-def _size(shape: Sequence[int]) -> int:
-    size = 1
-    for extent in shape:
-        size *= extent
-    return size
 
 
 def _nested(node: Node) -> list[Node]:

@@ -6,13 +6,13 @@ import heapq
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from limn.analysis.grouping import Group, Grouping, Limits
-from limn.analysis.nodes import FunctionNodes, Node
+from limn.analysis.nodes import Access, FunctionNodes, Node
 from limn.dialects import graph, schedule
 from limn.passes._build_kernel import build_kernel
 from limn.passes._keep_row import keep_row
@@ -58,18 +58,24 @@ def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: i
             values[node] = result
             result.name_hint = node.op.results[0].name_hint if node.op is not None else None
         count += 1
-    for assign, value in function.assigns:
+    for assign, access in function.assigns:
         assert isinstance(assign.target, BlockArgument)
-        target = values[assign.target]
-        shape = graph.shape_of(assign.result)
-        block.add_op(new := graph.AssignOp(target, _shaped(block, values[value.base], shape)))
+        block.add_op(new := graph.AssignOp(values[assign.target], _value(block, values, access)))
         new.result.name_hint = assign.result.name_hint
-    results = [_shaped(block, values[a.base], a.view.shape) for a in function.results]
-    block.add_op(ReturnOp(*results))
+    block.add_op(ReturnOp(*(_value(block, values, access) for access in function.results)))
     func.body.detach_block(old)
     func.body.add_block(block)
     old.erase()
     return count
+
+
+def _value(block: Block, values: dict[BlockArgument | Node, SSAValue], access: Access) -> SSAValue:
+    """What a function returns or assigns: the memory of a node in the shape of the access."""
+    if access.view.size == 0:
+        element = access.base.element if isinstance(access.base, Node) else graph.element_of(access.base)
+        block.add_op(empty := graph.ConstOp(0, TensorType(element, list(access.view.shape))))
+        return empty.result
+    return _shaped(block, values[access.base], access.view.shape)
 
 
 def _shaped(block: Block, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:

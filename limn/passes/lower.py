@@ -152,6 +152,8 @@ def whole_buffers(block: Block) -> dict[SSAValue, SSAValue]:
     for op in block.ops:
         if isinstance(op, schedule.LaunchOp):
             origin.update((result, result) for result in op.outs)
+        elif isinstance(op, graph.ConstOp) and not size_of(op.result):
+            origin[op.result] = op.result  # a result without elements: nothing writes it
         elif isinstance(op, graph.AssignOp):
             origin[op.result] = origin[op.value]
         elif isinstance(op, graph.ViewOp) and is_whole(op):
