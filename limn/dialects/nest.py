@@ -217,7 +217,7 @@ class KernelOp(_Callable):
             printer.print_list(self.block.args, printer.print_block_argument)
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -344,7 +344,7 @@ class ForOp(IRDLOperation):
                 printer.print_string(f" collapse {self.collapse.value.data}")
             printer.print_op_attributes(self.attributes, print_keyword=True)
             printer.print_string(" ")
-            printer.print_region(self.body, print_entry_block_args=False)
+            printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 class _scope:
@@ -1127,7 +1127,7 @@ class PlanOp(_Callable):
             printer.print_string(" commits [" + ", ".join(f"{s} -> {t}" for s, t in self.swaps) + "]")
         printer.print_op_attributes(self.attributes, print_keyword=True)
         printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False)
+        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition

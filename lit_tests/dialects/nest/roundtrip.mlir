@@ -170,6 +170,20 @@ nest.kernel @copy(%a: memref<4xf32>, %b: memref<4xf32>) {
 // CHECK-NEXT:     }
 // CHECK-NEXT:   }
 
+// Bodies without ops.
+nest.plan @nothing() inputs 0 {
+}
+// CHECK:        nest.plan @nothing() inputs 0 {
+// CHECK-NEXT:   }
+nest.kernel @turns(%a: memref<4xf32>) {
+  nest.for %i = 0 to 4 {
+  }
+}
+// CHECK:        nest.kernel @turns(%a: memref<4xf32>) {
+// CHECK-NEXT:     nest.for %i = 0 to 4 {
+// CHECK-NEXT:     }
+// CHECK-NEXT:   }
+
 // GENERIC: "nest.kernel"() <{sym_name = "matmul"}> ({
 // GENERIC: "nest.accumulate"(%v1, %v2, %out, %i0, %i1_1) <{at = affine_map<(d0, d1) -> (((d0 * 3) + d1))>, kind = "fma", operandSegmentSizes = array<i32: 1, 1, 1, 2>}> : (f32, f32, memref<12xf32>, index, index) -> ()
 // GENERIC: "nest.for"(%i) <{lower = affine_map<(d0) -> ((d0 * 8), 3)>, upper = affine_map<(d0) -> (((d0 * 8) + 8), 37)>, step = 2 : i64, kind = "unrolled"}> ({
