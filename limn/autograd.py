@@ -11,6 +11,7 @@ taken gets exactly 0; ints and bools carry none.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from limn import trace as t
@@ -33,7 +34,7 @@ from limn.dialects.graph import (
     WhereOp,
 )
 from limn.trace import Leaf, Moved, Node, Rule, mode
-from limn.view import View, row_major
+from limn.view import View
 
 if TYPE_CHECKING:
     from limn.tensor import Tensor
@@ -141,60 +142,72 @@ RULES: dict[type, Callable[[Node, Node], Gradients]] = {
 
 def unmove(g: Node, view: View, shape: tuple[int, ...]) -> Node:
     """The gradient of a tensor of `shape` of which `view` was taken: each cell gets the sum of what `g` holds
-    where the view reads it.
-
-    Dims that repeat a cell (stride 0) are summed. The others, taken from the widest stride to the narrowest,
-    nest like the digits of a number, because movements only split, reorder, cut and repeat dims; so they are
-    padded to whole digits and merged.
-    """
+    where the view reads it."""
     if view.is_empty:
         return t.const(0, shape, g.dtype)
+    for step in _way_back(view, shape):
+        g = t.move(g, step) if isinstance(step, View) else t.total(g, step)
+    return g
+
+
+@lru_cache(maxsize=4096)
+def _way_back(view: View, shape: tuple[int, ...]) -> list[View | list[int]]:
+    """What undoes a view: movements, and the dims of one sum.
+
+    Dims that repeat a cell (stride 0) are summed. The others, taken from the widest stride to the narrowest, nest
+    like the digits of a number, because movements only split, reorder, cut and repeat dims; so they are padded to
+    whole digits and merged.
+    """
+    steps: list[View | list[int]] = []
+    box, strides = view.box, view.strides
+    n = [hi - lo for lo, hi in box]
     if view.mask is not None:
-        g = t.move(g, View.contiguous(g.shape).shrink(view.mask))
-    repeated = [d for d, s in enumerate(view.strides) if s == 0 and g.shape[d] > 1]
-    g = t.total(g, repeated)
-    start = view.offset + sum(lo * s for (lo, _), s in zip(view.box, view.strides))
-    backwards = [d for d, s in enumerate(view.strides) if s < 0]
-    start += sum((g.shape[d] - 1) * view.strides[d] for d in backwards)
-    order = sorted((d for d, s in enumerate(view.strides) if s != 0), key=lambda d: -abs(view.strides[d]))
-    rest = [d for d, s in enumerate(view.strides) if s == 0]
-    g = t.move(g, View.contiguous(g.shape).flip(backwards).permute([*order, *rest]))
-    g = t.reshape(g, g.shape[: len(order)])
-    return _place(g, [abs(view.strides[d]) for d in order], start, shape)
+        steps.append(View.contiguous(view.shape).shrink(view.mask))
+    repeated = [d for d, s in enumerate(strides) if s == 0]
+    if summed := [d for d in repeated if n[d] > 1]:
+        steps.append(summed)
+        n = [1 if d in summed else extent for d, extent in enumerate(n)]
+    backwards = [d for d, s in enumerate(strides) if s < 0]
+    start = view.offset + sum(lo * s for (lo, _), s in zip(box, strides))
+    start += sum((n[d] - 1) * strides[d] for d in backwards)
+    order = sorted((d for d, s in enumerate(strides) if s != 0), key=lambda d: -abs(strides[d]))
+    ordered = View.contiguous(n).flip(backwards).permute([*order, *repeated])
+    steps.append(ordered)
+    extents, widths = [n[d] for d in order], [abs(strides[d]) for d in order]
+    return steps + _place(extents, widths, start, shape)
 
 
-def _place(g: Node, steps: list[int], start: int, shape: tuple[int, ...]) -> Node:
-    """Zeros of `shape`, except that cell `start + sum(i * step)` of the flat order holds element (i...) of
-    `g`. Steps descend."""
-    size = View.contiguous(shape).size
-    if steps == [s for s in row_major(g.shape) if s] and start == 0 and View.contiguous(g.shape).size == size:
-        return t.reshape(g, shape)
-    # whole digits: every step divides the one before, and no dim carries into the next
-    tops = [size, *steps]
-    if all(top % step == 0 for top, step in zip(tops, steps)):
-        extents = [top // step for top, step in zip(tops, steps)] + [tops[-1]]
+def _place(extents: list[int], widths: list[int], start: int, shape: tuple[int, ...]) -> list[View | list[int]]:
+    """The movements that take a tensor of `extents` (and dims of 1 after them) to zeros of `shape` with element (i...)
+    at cell `start + sum(i * width)` of the flat order. Widths descend."""
+    whole, size = View.contiguous(shape), View.contiguous(shape).size
+    # whole digits: every width divides the one before, and no dim carries into the next
+    tops = [size, *widths]
+    if all(top % width == 0 for top, width in zip(tops, widths)):
+        rooms = [top // width for top, width in zip(tops, widths)] + [tops[-1]]
         digits, left = [], start
-        for step in (*steps, 1):
-            digit, left = divmod(left, step)
+        for width in (*widths, 1):
+            digit, left = divmod(left, width)
             digits.append(digit)
-        used = (*g.shape, 1)
-        if all(digit + n <= extent for digit, n, extent in zip(digits, used, extents)):
-            pads = [(digit, extent - digit - n) for digit, n, extent in zip(digits, used, extents)]
-            return t.reshape(t.move(t.reshape(g, used), View.contiguous(used).pad(pads)), shape)
+        used = [*extents, 1]
+        if all(digit + n <= room for digit, n, room in zip(digits, used, rooms)):
+            pads = [(digit, room - digit - n) for digit, n, room in zip(digits, used, rooms)]
+            return [View.contiguous(used), View.contiguous(used).pad(pads), whole]
     # otherwise from the innermost dim outwards, one merge a dim
-    lead, width = g.shape, 1
-    g = t.reshape(g, (*lead, 1))
-    for step in reversed(steps):
+    steps: list[View | list[int]] = [View.contiguous([*extents, 1])]
+    lead, width = list(extents), 1
+    for step in reversed(widths):
         if step < width:
-            raise NotImplementedError(f"the gradient of an overlapping view, strides {steps} of extents {g.shape}")
-        here = (*lead, width)
-        g = t.move(g, View.contiguous(here).pad([(0, 0)] * len(lead) + [(0, step - width)]))
-        n, lead = lead[-1], lead[:-1]
+            raise NotImplementedError(f"the gradient of an overlapping view, strides {widths} of extents {extents}")
+        n = lead.pop()
         used = (n - 1) * step + width
-        g = t.reshape(g, (*lead, n * step))
-        g = t.move(g, View.contiguous(g.shape).shrink([(0, e) for e in lead] + [(0, used)]))
+        here = View.contiguous([*lead, n, width])
+        steps.append(here.pad([(0, 0)] * (len(lead) + 1) + [(0, step - width)]))
+        steps.append(View.contiguous([*lead, n * step]))
+        steps.append(View.contiguous([*lead, n * step]).shrink([(0, e) for e in lead] + [(0, used)]))
         width = used
-    return t.reshape(t.move(g, View.contiguous((width,)).pad([(start, size - start - width)])), shape)
+    steps.append(View.contiguous([width]).pad([(start, size - start - width)]))
+    return [*steps, whole]
 
 
 def _sources(node: Node) -> tuple[Node, ...]:

@@ -8,6 +8,7 @@ composed from these are in limn/functional.py, indexing is in limn/indexing.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -535,17 +536,8 @@ class Tensor(Functions):
         meet = promote(a.dtype, b.dtype)
         compute = float32 if meet.is_half else int32 if meet in (bool_, int8, int16) else meet
         a, b = t.cast(a, compute), t.cast(b, compute)
-        left = a.shape if len(a.shape) > 1 else (1, *a.shape)
-        right = b.shape if len(b.shape) > 1 else (*b.shape, 1)
-        (m, k), n = left[-2:], right[-1]
-        batch = broadcast_shape("matmul", left[:-2], right[:-2])
-        # both as (..., m, n, k): the left one repeats along n, the right one along m
-        a = t.expand(t.reshape(a, (*left[:-2], m, 1, k)), (*batch, m, n, k))
-        order = [*range(len(right) - 2), len(right) - 1, len(right) - 2]
-        b = t.move(t.reshape(b, right), View.contiguous(right).permute(order))
-        b = t.expand(t.reshape(b, (*right[:-2], 1, n, k)), (*batch, m, n, k))
-        node = t.total(t.mul(a, b), [len(batch) + 2])
-        shape = (*batch, *([m] if self.ndim > 1 else []), *([n] if other.ndim > 1 else []))
+        left, right, shape = _matmul_views(a.shape, b.shape)
+        node = t.total(t.mul(t.move(a, left), t.move(b, right)), [len(left.shape) - 1])
         return Tensor._of(t.cast(t.reshape(node, shape), meet if meet.is_half else compute))
 
 
@@ -630,6 +622,20 @@ def _div(a: Node, b: Node) -> Node:
     if not a.dtype.is_float:
         a, b = t.cast(a, float32), t.cast(b, float32)
     return t.div(a, b)
+
+
+@lru_cache(maxsize=4096)
+def _matmul_views(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[View, View, tuple[int, ...]]:
+    """Both operands as (..., m, n, k), the left one repeated along n, the right one along m; the product's shape."""
+    left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
+    (m, k), n = left[-2:], right[-1]
+    batch = broadcast_shape("matmul", left[:-2], right[:-2])
+    rank, whole = len(batch) + 3, (*batch, m, n, k)
+    rows, columns = (*left[:-2], m, 1, k), (*right[:-2], 1, k, n)
+    rows, columns = ((1,) * (rank - len(s)) + s for s in (rows, columns))
+    transposed = View.contiguous(columns).permute([*range(rank - 2), rank - 1, rank - 2])
+    shape = (*batch, *([m] if len(a) > 1 else []), *([n] if len(b) > 1 else []))
+    return View.contiguous(rows).expand(whole), transposed.expand(whole), shape
 
 
 def _mirror(a: Node) -> Node:

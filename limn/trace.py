@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -283,10 +284,14 @@ def reshape(a: Node, shape: Sequence[int]) -> Node:
 
 def expand(a: Node, shape: tuple[int, ...]) -> Node:
     """Repeat extents of 1 and add leading dims up to `shape`."""
-    if a.shape == shape:
-        return a
-    lead = len(shape) - len(a.shape)
-    return move(a, View.contiguous((1,) * lead + a.shape).expand(shape))
+    return a if a.shape == shape else move(a, expansion(a.shape, shape))
+
+
+@lru_cache(maxsize=4096)
+def expansion(shape: tuple[int, ...], wanted: tuple[int, ...]) -> View:
+    """The view that repeats extents of 1 and adds leading dims up to `wanted`."""
+    lead = len(wanted) - len(shape)
+    return View.contiguous((1,) * lead + shape).expand(wanted)
 
 
 def alias(a: Node, tracked: bool = False, grad: Leaf | Rule | None = None) -> Node:

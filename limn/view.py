@@ -52,7 +52,7 @@ class View:
     @staticmethod
     def contiguous(shape: Sequence[int]) -> View:
         """The row-major layout of a buffer that holds exactly this shape."""
-        return View(tuple(shape), row_major(shape))
+        return _contiguous(tuple(shape))
 
     @staticmethod
     def of(
@@ -149,6 +149,11 @@ class View:
         shape = [-(-n // k) for n, k in zip(self.shape, steps)]
         box = [(-(-lo // k), -(-hi // k)) for (lo, hi), k in zip(self.box, steps)]
         return View.of(shape, [s * k for s, k in zip(self.strides, steps)], self.offset, box)
+
+
+@lru_cache(maxsize=4096)
+def _contiguous(shape: Ints) -> View:
+    return View(shape, row_major(shape))
 
 
 @lru_cache(maxsize=65536)
