@@ -198,12 +198,8 @@ class FunctionNodes:
         base, view = access.base, access.view
         if view.size == 0:
             return access
-        if (
-            not isinstance(base, Node)
-            or access.is_const
-            or not view.is_contiguous
-            or view.size != math.prod(base.shape)
-        ):
+        is_whole = view.is_contiguous and view.size == math.prod(base_shape(base))
+        if not isinstance(base, Node) or access.is_const or not is_whole:
             base = self._copy(access, why)
         base.why = base.why or why
         base.uses += 1
