@@ -1,4 +1,5 @@
 // RUN: limn-opt --pass lower %s | filecheck %s
+// RUN: limn-opt --pass 'lower{stack-bytes=8}' %s | filecheck %s --check-prefix=SMALL
 
 // CHECK:         nest.kernel @copy_4xf32(%in0: memref<4xf32>, %out: memref<4xf32>) {
 // CHECK-NEXT:      nest.for %i0 = 0 to 4 {
@@ -347,5 +348,17 @@ func.func @nothing() {
   func.return
 }
 // CHECK:         nest.plan @nothing() inputs 0 {
-// CHECK-NEXT:    ^bb0:
 // CHECK-NEXT:    }
+
+// With too little scratch for a row of totals the loops change places, and the total is a register; a row that was to
+// be kept is computed again.
+// SMALL:       nest.kernel @matmul_bias
+// SMALL-NEXT:    nest.for %i0 = 0 to 4 {
+// SMALL-NEXT:      nest.for %i1 = 0 to 3 {
+// SMALL-NEXT:        %acc = nest.scratch : memref<1xf32, "register">
+// SMALL-NEXT:        %0 = nest.const 0.000000e+00 : f32
+// SMALL-NEXT:        nest.store %0, %acc[0] : f32
+// SMALL-NEXT:        nest.for %r2 = 0 to 5 {
+// SMALL:       nest.kernel @softmax
+// SMALL-NOT:   nest.store {{.*}}kept
+// SMALL:       nest.kernel @split_sum
