@@ -1,8 +1,53 @@
-"""Fuse a function's graph ops into kernels and the launches that run them."""
+"""Fuse a function's graph ops into kernels and the launches that run them.
+
+Each op by itself would read its operands from memory and write its result there. A kernel runs many over one loop nest
+and stores what others need:
+
+    func.func @main(%x: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<4x5xf32> {
+      %0 = graph.view %b strides [0, 1] : tensor<5xf32> -> tensor<4x5xf32>
+      %1 = graph.add %x, %0 : tensor<4x5xf32>
+      %2 = graph.exp %1 : tensor<4x5xf32>
+      func.return %2 : tensor<4x5xf32>
+    }
+    =>
+    schedule.kernel @k0(%x: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<4x5xf32>
+        dims [i0 = 4, i1 = 5] rows 0 order [0, 1] {
+      %0 = graph.view %x strides [5, 1] : tensor<4x5xf32> -> tensor<4x5xf32>
+      %1 = graph.view %b strides [0, 1] : tensor<5xf32> -> tensor<4x5xf32>
+      %2 = graph.add %0, %1 : tensor<4x5xf32>
+      %3 = graph.exp %2 : tensor<4x5xf32>
+      schedule.yield %3 : tensor<4x5xf32>
+    }
+    func.func @main(%x: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<4x5xf32> {
+      %0 = schedule.launch @k0(%x, %b) because "requested output" : ..
+      func.return %0 : tensor<4x5xf32>
+    }
+
+What must be in memory: requested outputs, assigned values, copies, scatters, tables that a gather addresses, and what
+a view reads other than by repeating it and inserting or dropping dims of extent 1. A computed operand of a contraction
+is stored too, since each of its elements is read many times.
+
+What shares a kernel: everything else that one kernel needs. A reduction joins the kernel of those who need it if it
+keeps all dims of the results (bias, activation and residual ride with a matrix product) or the leading ones, the rows
+(softmax and layer norm are one kernel each). Then phases follow each other inside the row loops, and at most one row
+is held in scratch (``schedule.keep``) so that each input is read at most twice. A kernel has at most one contraction
+and computes it once. A value that several kernels need is computed in each where that is cheap, else stored, by a
+kernel that computes it anyway if it can. Elementwise kernels over equal dims that share an input become one.
+
+Where the decisions are: `limn/analysis/nodes.py` (what is computed, and from what), `grouping.py` (which kernels),
+`merging.py`; `_build_kernel.py` and `_keep_row.py` beside this file write the kernels. The launch says `because` of what
+its kernel was cut from its neighbours.
+
+Bits: the same, in every element: no op is added, left out or reordered within a reduction. Declines nothing that is
+a graph op but ``graph.custom``, which no kernel can hold: that is an error naming `expand-custom`. A function that has
+launches already is left alone. Work is linear in the number of ops, without recursion.
+"""
 
 from __future__ import annotations
 
 import heapq
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -12,6 +57,7 @@ from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from limn.analysis.grouping import Group, Grouping, Limits
+from limn.analysis.merging import merge_siblings
 from limn.analysis.nodes import Access, FunctionNodes, Node
 from limn.dialects import graph, schedule
 from limn.passes._build_kernel import build_kernel
@@ -20,25 +66,36 @@ from limn.passes._keep_row import keep_row
 
 @dataclass(frozen=True)
 class Fuse(ModulePass):
-    """graph -> schedule."""
+    """graph -> schedule.
+
+    Options: ``recompute``, the most ops that are computed again rather than stored for several kernels (exponentials,
+    logarithms, roots, divisions and reductions never are); the most inputs and ops of a kernel; ``max_row``, the most
+    elements that a row in scratch may have, and a row that is everything; ``merge``, whether kernels with a common
+    input become one.
+    """
 
     name = "fuse"
     recompute: int = 6
     max_inputs: int = 24
     max_ops: int = 200
     max_row: int = 65536
+    merge: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        kernels = 0
-        for func in [f for f in op.body.ops if isinstance(f, FuncOp)]:
-            if any(isinstance(inner, schedule.LaunchOp) for inner in func.body.block.ops):
+        limits = Limits(self.recompute, self.max_inputs, self.max_ops, self.max_row)
+        taken = {inner.sym_name.data for inner in op.body.ops if isinstance(inner, FuncOp | schedule.KernelOp)}
+        names = (name for number in itertools.count() if (name := f"k{number}") not in taken)
+        for func in [inner for inner in op.body.ops if isinstance(inner, FuncOp)]:
+            if not func.body.blocks or any(isinstance(inner, schedule.LaunchOp) for inner in func.body.block.ops):
                 continue
             function = FunctionNodes(func)
-            grouping = Grouping(function, Limits(self.recompute, self.max_inputs, self.max_ops, self.max_row))
-            kernels = _rebuild(func, function, grouping, kernels, self.max_row)
+            grouping = Grouping(function, limits)
+            if self.merge:
+                merge_siblings(grouping, function.nodes)
+            _rebuild(func, function, grouping, names)
 
 
-def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: int, max_row: int) -> int:
+def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, names: Iterator[str]) -> None:
     """Replace the body of ``func`` by launches; put the kernels in front of it."""
     module_block = func.parent_block()
     assert module_block is not None
@@ -49,15 +106,17 @@ def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: i
         after.name_hint = before.name_hint
         values[before] = after
     for group in _in_order(grouping.groups):
-        kernel, arguments = build_kernel(group, f"k{count}")
-        keep_row(kernel, max_row)
+        name = next(names)
+        kernel, arguments = build_kernel(group, name)
+        keep_row(kernel, grouping.limits.row)
         module_block.insert_op_before(kernel, func)
         inputs = [_shaped(block, values[base], graph.shape_of(a)) for base, a in zip(arguments, kernel.block.args)]
-        block.add_op(launch := schedule.LaunchOp(f"k{count}", inputs, kernel.stored_types, group.because))
+        block.add_op(launch := schedule.LaunchOp(name, inputs, kernel.stored_types, group.because))
         for (node, _), result in zip(group.results, launch.outs, strict=True):
             values[node] = result
-            result.name_hint = node.op.results[0].name_hint if node.op is not None else None
-        count += 1
+            if node.op is not None:
+                launch.location = node.op.location
+                result.name_hint = node.op.results[0].name_hint
     for assign, access in function.assigns:
         assert isinstance(assign.target, BlockArgument)
         block.add_op(new := graph.AssignOp(values[assign.target], _value(block, values, access)))
@@ -66,7 +125,6 @@ def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, count: i
     func.body.detach_block(old)
     func.body.add_block(block)
     old.erase()
-    return count
 
 
 def _value(block: Block, values: dict[BlockArgument | Node, SSAValue], access: Access) -> SSAValue:
