@@ -15,7 +15,7 @@ from limn.importer import build, record
 from limn.trace import buffer_node, const, move
 from limn.view import View
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.many_kernels]
 
 
 def both(function, torch_function, *arrays, rtol=1e-10):

@@ -11,7 +11,7 @@ from limn.dialects import graph
 from limn.importer import build, record, sources_first
 
 SEEDS = 300
-QUICK = 25  # of them in the quick tier
+QUICK = {"numpy": 50, "c": 4}  # of them in the quick tier
 BOUND = {float64: 1e-9, float32: 3e-4}  # relative to the largest value of a tensor, or 1
 
 
@@ -39,18 +39,18 @@ def compare(made, dtype, seed):
         assert error < BOUND[dtype], f"seed {seed}: {what} is off by {error:.2e} of its scale"
 
 
-@pytest.mark.parametrize("dtype", [float64, float32], ids=["float64", "float32"])
-def test_some_random_graphs_agree_with_torch(device, dtype):
-    for seed in range(QUICK if device == "numpy" else 4):
-        compare(program(seed), dtype, seed)
+def test_some_random_graphs_agree_with_torch(device):
+    for seed in range(QUICK[device]):
+        compare(program(seed), float32 if seed % 2 else float64, seed)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("dtype", [float64, float32], ids=["float64", "float32"])
 @pytest.mark.parametrize("block", range(0, SEEDS, 50))
-def test_random_graphs_agree_with_torch(device, dtype, block):
+def test_random_graphs_agree_with_torch(device, block):
     for seed in range(block, block + 50):
-        compare(program(seed), dtype, seed)
+        # numpy runs each graph at both dtypes; a device that compiles, at one of them
+        for dtype in (float64, float32) if device == "numpy" else ((float64, float32)[seed % 2],):
+            compare(program(seed), dtype, seed)
 
 
 def histogram():

@@ -21,7 +21,7 @@ from limn.realize import pending_assigns
 
 realize_module = import_module("limn.realize")  # `limn.realize` is the function
 
-pytestmark = pytest.mark.usefixtures("device")
+pytestmark = [pytest.mark.usefixtures("device"), pytest.mark.many_kernels]
 
 
 @pytest.fixture
