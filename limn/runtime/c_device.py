@@ -14,6 +14,7 @@ import re
 import struct
 import subprocess
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -178,26 +179,32 @@ class CDevice:
         return library
 
     def _build(self, entry: str, plan: str, kernels: dict[str, str]) -> Path:
-        """Compile what no object file holds yet, and link."""
+        """Compile what no object file holds yet, and link. The plan has an object file of its own: in one with kernels
+        it would come along whenever another plan needs those, and want its own kernels."""
         holders = {name: self._holder(name) for name in kernels}
-        wanted = {entry: plan, **{name: text for name, text in kernels.items() if holders[name] is None}}
-        workshop = self.cache.workshop()
-        running: list[tuple[dict[str, str], str, subprocess.Popen[str]]] = []
-        for group in _groups(wanted, os.cpu_count() or 1):
-            text = c.c_file(group.values())
-            stem = f"group_{self._digest(text)}"
-            source = workshop / f"{stem}.c"
-            source.write_text(text)
-            running.append((group, stem, self.compiler.start(source, workshop / f"{stem}.new.o")))
-        for group, stem, process in running:
+        missing = {name: text for name, text in kernels.items() if holders[name] is None}
+        running = [(group, *self._start(group.values())) for group in _groups(missing, os.cpu_count() or 1)]
+        running.append(({entry: plan}, *self._start([plan])))
+        objects: set[Path] = set()
+        for group, path, process in running:
             self.compiler.finish(process)
-            path = self.cache.put(f"{stem}.o", (workshop / f"{stem}.new.o").read_bytes())
-            for name in group:
-                holders[name] = path
-                self.cache.put(f"{name}.in", path.name.encode())
-        objects = sorted({path for path in holders.values() if path is not None})
-        self.compiler.link(objects, workshop / f"{entry}.new.so")
-        return self.cache.put(f"{entry}.so", (workshop / f"{entry}.new.so").read_bytes())
+            objects.add(path)
+            if entry not in group:
+                self.cache.put(path.name, path.read_bytes())
+                for name in group:
+                    self.cache.put(f"{name}.in", path.name.encode())
+        objects.update(path for path in holders.values() if path is not None)
+        library = self.cache.workshop() / f"{entry}.new.so"
+        self.compiler.link(sorted(objects), library)
+        return self.cache.put(f"{entry}.so", library.read_bytes())
+
+    def _start(self, texts: Iterable[str]) -> tuple[Path, subprocess.Popen[str]]:
+        """Begin to compile some texts to one object file."""
+        text = c.c_file(texts)
+        source = self.cache.workshop() / f"group_{self._digest(text)}.c"
+        source.write_text(text)
+        target = source.with_suffix(".o")
+        return target, self.compiler.start(source, target)
 
     def _holder(self, kernel: str) -> Path | None:
         """The object file that holds a kernel."""

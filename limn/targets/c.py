@@ -573,19 +573,14 @@ def c_file(texts: Iterable[str], head: str = "") -> str:
     return "\n".join([head + COMMON, *helpers, body])
 
 
-WEAK = "__attribute__((weak)) "
-"""Before a function that several object files may hold, linked together: the linker takes one of them."""
-
-
 def kernel_text(kernel: nest.KernelOp, name: str) -> str:
     """One kernel as the function ``name``, for a file with other such texts. It does not depend on the kernel's
     symbol, so that equal kernels give equal texts. It is weak: two object files that hold it may be linked."""
-    return _Kernel(kernel, name, {name}, WEAK).text()
+    return _Kernel(kernel, name, {name}, "__attribute__((weak)) ").text()
 
 
 def plan_text(plan: nest.PlanOp, name: str, kernels: dict[str, nest.KernelOp], callees: dict[str, str]) -> str:
-    """A plan as the function ``name``, which calls kernels of other files, by symbol ``callees``. It is weak, as they
-    are: an object file kept for one of its kernels may hold the plan as well."""
+    """A plan as the function ``name``, which calls kernels of other files, by symbol ``callees``."""
     checked = {symbol for symbol, kernel in kernels.items() if has_checks(kernel)}
     declared: dict[str, str] = {}
     for symbol in _launched(plan):
@@ -595,7 +590,7 @@ def plan_text(plan: nest.PlanOp, name: str, kernels: dict[str, nest.KernelOp], c
         given = [f"{kind} *" if is_written else f"const {kind} *" for is_written, kind in kinds]
         given += ["limn_error *"] * (symbol in checked)
         declared[symbol] = f"extern void {callees[symbol]}({', '.join(given) or 'void'});\n"
-    return "".join(declared.values()) + WEAK + _print_plan(plan, name, callees, checked)
+    return "".join(declared.values()) + _print_plan(plan, name, callees, checked)
 
 
 def print_c(module: ModuleOp, symbols: Iterable[str] | None = None) -> str:
