@@ -113,9 +113,13 @@ def check_scalar(value: object, dtype: DType) -> float | int | bool:
     range; a float too large for its dtype becomes an infinity, as everywhere in IEEE arithmetic."""
     if dtype.kind == "float":
         try:
-            return float(value)  # type: ignore[arg-type]
+            number = float(value)  # type: ignore[arg-type]
         except OverflowError:
-            raise OverflowError(f"{value} does not fit {dtype.name}; give a float or a smaller number") from None
+            raise OverflowError(f"an int of {len(str(value))} digits does not fit {dtype.name}") from None
+        if abs(number) <= dtype.max or number != number:
+            return number
+        with np.errstate(over="ignore"):
+            return float(np.float64(number).astype(dtype.numpy))
     if dtype.kind == "bool":
         return bool(value)
     if not dtype.min <= value <= dtype.max:  # type: ignore[operator]

@@ -12,7 +12,7 @@ import numpy as np
 
 from limn import random
 from limn import trace as t
-from limn.dtypes import as_dtype, bool_, check_scalar, float32, int32
+from limn.dtypes import DType, as_dtype, bool_, check_scalar, float32, float64, int32
 from limn.indexing import row_numbers
 from limn.trace import Node, no_grad
 
@@ -50,21 +50,25 @@ class Functions:
         """start, start + step, ... below stop, as numpy.arange: int32 of ints, float32 if one of them is a
         float."""
         first, last = (0, start) if stop is None else (start, stop)
-        return cls(np.arange(first, last, step).tolist(), dtype=dtype)
+        numbers = np.arange(first, last, step)
+        return cls(numbers, dtype=float32 if dtype is None and numbers.dtype.kind == "f" else dtype)
 
     @classmethod
     def randn(cls, *shape: Any, dtype: object = float32, requires_grad: bool = False) -> Tensor:
         """Independent normal numbers of mean 0 and variance 1."""
-        drawn = random.generator().standard_normal(_shape(shape, "randn"), np.float32)
-        return cls(drawn, dtype=dtype, requires_grad=requires_grad)
+        kind = as_dtype(dtype)
+        drawn = random.generator().standard_normal(_shape(shape, "randn"), _drawn_in(kind))
+        return cls(drawn, dtype=kind, requires_grad=requires_grad)
 
     @classmethod
     def uniform(
         cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: object = float32, requires_grad: bool = False
     ) -> Tensor:
         """Independent numbers spread evenly over low <= x < high."""
-        drawn = random.generator().random(_shape(shape, "uniform"), np.float32)
-        return cls((low + (high - low) * drawn).astype(np.float32), dtype=dtype, requires_grad=requires_grad)
+        kind = as_dtype(dtype)
+        drawn = low + (high - low) * random.generator().random(_shape(shape, "uniform"), _drawn_in(kind))
+        below = np.nextafter(drawn.dtype.type(high), drawn.dtype.type(low))  # rounding must not reach high
+        return cls(np.minimum(drawn, below), dtype=kind, requires_grad=requires_grad)
 
     @classmethod
     def _made(cls, node: Node, requires_grad: bool) -> Tensor:
@@ -264,6 +268,10 @@ def _shape(given: tuple[Any, ...], name: str) -> tuple[int, ...]:
     if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in shape):
         raise ValueError(f"{name}: a shape is positive ints, got {tuple(shape)}; tensors are never empty")
     return tuple(int(n) for n in shape)
+
+
+def _drawn_in(dtype: DType) -> type:
+    return np.float64 if dtype is float64 else np.float32
 
 
 def _fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

@@ -545,45 +545,45 @@ class Tensor(Functions):
 
 
 def _array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
-    """The data as an array and the dtype it has as a tensor."""
-    python = isinstance(data, bool | int | float | list | tuple) and not isinstance(data, np.generic)
+    """The data as an array, and the dtype that it has as a tensor."""
     try:
         array = np.asarray(data)
     except ValueError as reason:
         raise ValueError(f"Tensor: the nested lists do not form an array: {reason}") from None
-    except OverflowError:
-        raise OverflowError(f"Tensor: an int in {data!r} does not fit int32; pass floats") from None
     if array.size == 0:
         raise ValueError(f"Tensor: a tensor needs at least one element, got shape {array.shape}")
-    own = array.dtype.newbyteorder("=")
-    kind = BY_NUMPY.get(own)
-    if python and own == np.float64 and not _holds_arrays(data):
-        kind = float32
-    if own.kind in "iu" and (kind is None or (python and kind is not int32)):
+    stored, numbers = array.dtype.newbyteorder("="), _is_numbers(data)
+    if stored.kind in "iu" and (numbers or stored not in BY_NUMPY):
         kind = int32
-    if kind is None:
+    elif stored == np.float64 and numbers:
+        kind = float32
+    elif stored in BY_NUMPY:
+        kind = BY_NUMPY[stored]
+    elif stored.kind == "O" and all(isinstance(v, int) for v in array.flat):
+        raise OverflowError("Tensor: an int does not fit int32; pass floats or smaller numbers")
+    else:
         raise TypeError(
             f"Tensor: cannot hold data of type {type(data).__name__} with dtype {array.dtype}; pass numbers, or lists "
             "or arrays of float, int or bool"
         )
-    target = kind if dtype is None else dtype
-    if own.kind in "iu" and target.kind == "int":
+    kind = kind if dtype is None else dtype
+    if stored.kind in "iu" and kind.kind == "int":
         low, high = int(array.min()), int(array.max())
-        if low < target.min or high > target.max:
+        if low < kind.min or high > kind.max:
             raise OverflowError(
-                f"Tensor: values {low} to {high} do not fit {target.name}, which holds {target.min} to {target.max}; "
+                f"Tensor: values {low} to {high} do not fit {kind.name}, which holds {kind.min} to {kind.max}; "
                 "pass floats or smaller numbers"
             )
-    if own.kind == "f" and target.kind == "int":
-        wide = np.trunc(np.where(np.isnan(array), 0, array).astype(np.float64))
-        array = np.clip(wide, target.min, target.max)
-    return array, target
+    if stored.kind == "f" and kind.kind == "int":
+        array = np.clip(np.trunc(np.nan_to_num(array.astype(np.float64))), kind.min, kind.max)
+    return array, kind
 
 
-def _holds_arrays(data: Any) -> bool:
+def _is_numbers(data: Any) -> bool:
+    """True for Python's numbers and nested lists of them, whose dtypes limn chooses; arrays bring their own."""
     while isinstance(data, list | tuple) and data:
         data = data[0]
-    return isinstance(data, np.ndarray | np.generic)
+    return isinstance(data, bool | int | float) and not isinstance(data, np.generic)
 
 
 def _is_data(value: Any) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import TYPE_CHECKING, Any
 from weakref import ref
 
@@ -140,6 +140,7 @@ class no_grad:
         mode.tracking = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
         def without_gradient(*args: Any, **kwargs: Any) -> Any:
             with no_grad():
                 return function(*args, **kwargs)

@@ -288,6 +288,13 @@ def test_dtypes_of_results():
     assert (f * np.ones(2)).dtype is float64  # an array has its dtype
 
 
+def test_a_float_too_large_for_the_dtype_is_an_infinity():
+    same(Tensor([1.0, -1.0]) * 1e40, [np.inf, -np.inf])
+    same(Tensor([1.0]) * 2**200, [np.inf])
+    same(Tensor([1.0]) * 1e-46, [0])
+    same(Tensor([1.0]).maximum(3.4028235e38), np.float32([3.4028235e38]))
+
+
 def test_logic_on_bools():
     a, b = np.array([True, True, False, False]), np.array([True, False, True, False])
     same(Tensor(a) & Tensor(b), a & b)
@@ -639,6 +646,8 @@ WRONG = {
     "item": (lambda: Tensor([1, 2]).item(), ValueError, r"item: the tensor has shape \(2,\)"),
     "int scalar": (lambda: Tensor([1]) + 2**40, OverflowError, "1099511627776 does not fit int32"),
     "int data": (lambda: Tensor([2**40]), OverflowError, "1099511627776 do not fit int32"),
+    "huge int": (lambda: Tensor(2**70), OverflowError, "does not fit int32"),
+    "huge factor": (lambda: Tensor([1.0]) * 10**400, OverflowError, "401 digits does not fit float32"),
     "int64 array": (lambda: Tensor(np.array([2**40])), OverflowError, "do not fit int32"),
     "ragged": (lambda: Tensor([[1, 2], [3]]), ValueError, "nested lists"),
     "text": (lambda: Tensor("abc"), TypeError, "cannot hold data of type str"),
