@@ -35,12 +35,13 @@ and computes it once. A value that several kernels need is computed in each wher
 kernel that computes it anyway if it can. Elementwise kernels over equal dims that share an input become one.
 
 Where the decisions are: `limn/analysis/nodes.py` (what is computed, and from what), `grouping.py` (which kernels),
-`merging.py`; `_build_kernel.py` and `_keep_row.py` beside this file write the kernels. The launch says `because` of what
-its kernel was cut from its neighbours.
+`merging.py`; `_build_kernel.py` and `_keep_row.py` beside this file write the kernels. Each launch says `because` of
+what its kernel was cut from its neighbours.
 
-Bits: the same, in every element: no op is added, left out or reordered within a reduction. Declines nothing that is
-a graph op but ``graph.custom``, which no kernel can hold: that is an error naming `expand-custom`. A function that has
-launches already is left alone. Work is linear in the number of ops, without recursion.
+Bits: the same, in every element: each op that a result needs runs as it stood, reductions in their order.
+
+Declines: a function that has launches already is left alone. ``graph.custom``, which no kernel can hold, is an error
+that names `expand-custom`. Work is linear in the number of ops, without recursion.
 """
 
 from __future__ import annotations
