@@ -63,6 +63,11 @@ BAD_TEXTS = {
         "2:3",
         "before",
     ),
+    "loop_bound_is_its_own_index": (
+        "nest.kernel @k() {\n  nest.for %r = %r to 8 {\n  }\n}\n",
+        "2:3",
+        "not defined before it",
+    ),
     "unknown_op": (FUNCTION.format('    "nosuch.op"() : () -> ()\n'), "3:", "nosuch.op"),
     "unknown_type": (FUNCTION.format('    %a = "test.op"() : () -> !nosuch.type\n'), "4:5", "nosuch.type"),
     "string_for_int": (

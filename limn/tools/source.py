@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr,
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.irdl.dominance import DominanceInfo
 from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.parser.core import ForwardDeclaredValue
 from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
@@ -176,6 +177,8 @@ def verify_order(module: ModuleOp, source: Source) -> None:
     dominance: dict[Block, DominanceInfo] = {}
     for op in module.walk():
         for index, operand in enumerate(op.operands):
+            if isinstance(operand, ForwardDeclaredValue):  # what xDSL leaves of `nest.for %r = %r to 8`
+                raise source.error_on(op, f"operand {index} of '{op.name}' is not defined before it")
             owner = operand.owner
             block = owner if isinstance(owner, Block) else owner.parent_block()
             user: Operation | None = op
