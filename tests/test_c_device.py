@@ -209,7 +209,7 @@ def test_the_corpus_has_the_interpreters_bits_on_one_thread_and_on_three(name, c
     case = CASES[name]()
     inputs = [np.ascontiguousarray(array).reshape(-1) for array in case.inputs()]
     module = case.module
-    run_pipeline(module, PIPELINES["c"][0])
+    run_pipeline(module, PIPELINES["c"][0].replace("parallelize", "parallelize{grain=1}"))
     program = interpreter.Program(module)
     arguments = program.plan.block.args[program.plan.input_count :][: program.plan.output_count]
     wanted = inputs + [poisoned(*size_and_dtype(argument)) for argument in arguments]
@@ -231,6 +231,7 @@ def size_and_dtype(argument):
     return kind.get_shape()[0], BY_MLIR[str(kind.element_type)].numpy
 
 
+@pytest.mark.full
 def test_three_thousand_inputs(c_device):
     count = 3000
     arguments = ", ".join(f"%a{k}: tensor<2xf32>" for k in range(count))

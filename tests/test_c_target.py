@@ -494,6 +494,7 @@ def test_the_printer_refuses(what):
 # ---------------------------------------------------------------------------------------------------------------- size
 
 
+@pytest.mark.full
 def test_a_body_of_ten_thousand_statements_and_three_thousand_arguments(tmp_path):
     element = ELEMENT_TYPES[1]
     count, ops = 3000, 10_000
