@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 
 import numpy as np
@@ -49,6 +48,7 @@ def test_the_corpus_keeps_its_bits(name):
     check_bits(CASES[name]())
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "options",
     [
@@ -66,13 +66,13 @@ def test_options_change_no_bits(options):
         check_bits(CASES[name](), **options)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(25))
 def test_random_graphs_keep_their_bits(seed):
     check_bits(RandomGraph(seed, size=10 + 2 * seed).case, seed)
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("seed", range(1000, 1030))
+@pytest.mark.parametrize("seed", range(1000, 1100))
 def test_larger_random_graphs_keep_their_bits(seed):
     check_bits(RandomGraph(seed, size=300).case, seed)
 
@@ -249,22 +249,22 @@ def readers_of_one(count: int) -> Case:
     return b.case(*(b.scaled(e, float(n)) for n in range(count)))
 
 
-@pytest.mark.parametrize(
-    "case", [chain(10_000), diamonds(3_000), wide_sum(3_000), tree(3_000), readers_of_one(1_000)], ids=str
-)
-def test_large_graphs_keep_their_bits_within_the_bounds_of_a_kernel(case):
-    check_bits(case)
+LARGE = {
+    "chain": lambda: chain(10_000),
+    "diamonds": lambda: diamonds(3_000),
+    "wide_sum": lambda: wide_sum(3_000),
+    "tree": lambda: tree(3_000),
+    "readers_of_one": lambda: readers_of_one(1_000),
+}
+
+
+@pytest.mark.parametrize("name", ["chain", *(pytest.param(n, marks=pytest.mark.full) for n in list(LARGE)[1:])])
+def test_large_graphs_keep_their_bits_within_the_bounds_of_a_kernel(name):
+    case = LARGE[name]()
+    arrays = case.inputs()
+    want = graph_interpreter.run(case.func, arrays, "ascending")
+    Fuse().apply(make_context(), case.module)
+    assert_same_bits(schedule_interpreter.run(case.module, arrays, "ascending"), want)
     for kernel in kernels(case):
         assert len(kernel.block.args) <= 24
         assert sum(1 for op in kernel.block.ops if isinstance(op, graph.ELEMENTWISE)) <= 200
-
-
-def test_time_for_each_op_does_not_grow_with_the_graph():
-    def seconds(length: int) -> float:
-        case = chain(length)
-        start = time.process_time()
-        Fuse().apply(make_context(), case.module)
-        return time.process_time() - start
-
-    seconds(500)
-    assert seconds(8_000) < 40 * seconds(1_000)  # linear is 8; quadratic would be 64
