@@ -81,7 +81,7 @@ def _fma_float64(a: Array, b: Array, c: Array) -> Array:
     usual = (product >= _SMALLEST_PRODUCT) & (product <= _LARGEST) & (np.abs(c) <= _LARGEST)
     usual &= (np.abs(a) <= _LARGEST) & (np.abs(b) <= _LARGEST)
     out = np.where(trivial, plain, _fma_by_parts(a, b, c))
-    for place in zip(*np.nonzero(~trivial & ~usual), strict=True):
+    for place in map(tuple, np.argwhere(~trivial & ~usual)):
         out[place] = _fma_fraction(float(a[place]), float(b[place]), float(c[place]))
     return out
 
