@@ -43,6 +43,10 @@ class Node:
     stored_shape: tuple[int, ...] | None = None
 
     @property
+    def name_hint(self) -> str | None:
+        return self.op.results[0].name_hint if self.op is not None else None
+
+    @property
     def source(self) -> Access:
         """What a reduction folds, beneath the reductions of its chain."""
         return (self.chain[-1] if self.chain else self).operands[0]

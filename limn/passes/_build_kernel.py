@@ -122,14 +122,16 @@ class _Body:
         strides = self._row_strides(index_map[rank:], table.view.shape[1:])
         argument = self._argument(table.base, table.view.shape)
         row = self.read(index, index_map[:rank])
-        return self._add(schedule.GatherOp(argument, row, self._shape(index_map), strides))
+        hint = node.name_hint
+        return self._add(schedule.GatherOp(argument, row, self._shape(index_map), strides), hint)
 
     def _scatter(self, node: Node, index_map: Map) -> SSAValue:
         rows, index = node.operands
         rank = len(index.view.shape)
         strides = self._row_strides(index_map[rank:], node.shape[1:])
         value, row = self.read(rows, index_map), self.read(index, index_map[:rank])
-        return self._add(schedule.ScatterOp(value, row, strides, TensorType(node.element, list(node.shape))))
+        hint = node.name_hint
+        return self._add(schedule.ScatterOp(value, row, strides, TensorType(node.element, list(node.shape))), hint)
 
     def _row_strides(self, index_map: Map, shape: Sequence[int]) -> list[int]:
         strides = [0] * len(self.group.extents)
@@ -142,7 +144,7 @@ class _Body:
         """The argument that holds ``base``, as a tensor of ``shape`` where that matters (a table has rows)."""
         if isinstance(base, Node):
             element, stored = base.element, base.stored_shape or base.shape
-            hint = base.op.results[0].name_hint if base.op is not None else None
+            hint = base.name_hint
         else:
             element, stored, hint = graph.element_of(base), graph.shape_of(base), base.name_hint
         shape = stored if shape is None else tuple(shape)
