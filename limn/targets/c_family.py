@@ -51,7 +51,7 @@ def _float_operations(kind: str) -> dict[tuple[str, str], str]:
         ("sub", kind): "{0} - {1}",
         ("mul", kind): "{0} * {1}",
         ("div", kind): "{0} / {1}",
-        ("max", kind): "{0} > {1} || {0} != {0} ? {0} : {1}",
+        ("max", kind): "({0} > {1}) | ({0} != {0}) ? {0} : {1}",  # | and not ||: a branch would not vectorise
         ("fma", kind): f"__builtin_fma{suffix}({{0}}, {{1}}, {{2}})",
         ("cmplt", kind): "{0} < {1}",
     }
