@@ -71,6 +71,8 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
+    bf16,
+    f16,
     i1,
     i8,
     i64,
@@ -553,7 +555,7 @@ ADD, MAX, FMA = "add", "max", "fma"
 
 @irdl_op_definition
 class AccumulateOp(AccessOp):
-    """Updates an element: ``m + v``, ``max(m, v)`` (NaN stays), or ``fma(a, b, m)``."""
+    """Updates an element: ``m + v``, ``max(m, v)`` (NaN stays), or ``fma(a, b, m)``; never a half or an i1."""
 
     name = "nest.accumulate"
     kind = prop_def(StringAttr)
@@ -587,6 +589,11 @@ class AccumulateOp(AccessOp):
             raise VerifyException(
                 f"'nest.accumulate {self.kind.data}' takes {2 if self.kind.data == FMA else 1} values"
             )
+        element = memref_of(self.memory).element_type
+        if element in (f16, bf16, i1):
+            raise VerifyException(f"'nest.accumulate' totals in {element}; use memory of f32 or i32, as lower does")
+        if self.kind.data == FMA and not is_float(element):
+            raise VerifyException(f"'nest.accumulate fma' is not defined on {element}; add the product")
 
     @classmethod
     def parse(cls, parser: Parser) -> AccumulateOp:

@@ -151,6 +151,22 @@ nest.kernel @k(%x: memref<4xf32>) {
 
 // -----
 
+nest.kernel @k(%x: memref<4xi32>) {
+  %0 = nest.const 1 : i32
+  nest.accumulate fma %0, %0, %x[0] : i32
+}
+// CHECK: error: 'nest.accumulate fma' is not defined on i32; add the product
+
+// -----
+
+nest.kernel @k(%x: memref<4xf16>) {
+  %0 = nest.const 1.0 : f16
+  nest.accumulate add %0, %x[0] : f16
+}
+// CHECK: error: 'nest.accumulate' totals in f16; use memory of f32 or i32, as lower does
+
+// -----
+
 nest.kernel @k() {
   %0 = nest.scratch : memref<4xf32>
 }
