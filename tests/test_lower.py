@@ -37,7 +37,7 @@ def test_the_corpus_keeps_its_bits(name):
     assert_lowers_to_the_same_bits(case.module, case.inputs(3), "shuffled")
 
 
-@pytest.mark.parametrize("first", range(0, 120, 20))
+@pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_kernels_keep_their_bits(first):
     for seed in range(first, first + 20):
         kernel = RandomKernel(seed, 8 + seed % 10)
@@ -55,7 +55,7 @@ def test_many_random_kernels_keep_their_bits(first):
 def test_random_kernels_with_little_scratch_keep_their_bits():
     """Below what a row of totals needs the loops change places, or the kernel is refused; never other bits."""
     refused = reordered = 0
-    for seed in range(200, 300):
+    for seed in range(200, 240):
         kernel, plain = RandomKernel(seed, 14), RandomKernel(seed, 14)
         run_pipeline(plain.module, "lower")
         try:
@@ -67,8 +67,8 @@ def test_random_kernels_with_little_scratch_keep_their_bits():
         sizes = [nest.extent_of(op.result) for op in kernel.module.walk() if isinstance(op, nest.ScratchOp)]
         assert all(size <= 2 for size in sizes)
         reordered += str(kernel.module) != str(plain.module)
-    assert refused < 10
-    assert reordered > 10
+    assert refused < 5
+    assert reordered > 4
 
 
 def typed_kernel(element) -> ModuleOp:
@@ -162,6 +162,23 @@ def test_the_matmul_of_the_dialects_docstring():
     kernel = nest.__doc__[nest.__doc__.index("    nest.kernel @k0") :]
     kernel = kernel[: kernel.index("\n    }") + 6].replace("%z", "%0")
     assert str(module.body.block.first_op) == "\n".join(line[4:] for line in kernel.splitlines())
+
+
+def test_a_sum_of_repeated_elements_is_not_the_sum_of_one():
+    module = parse("""
+    schedule.kernel @k(%a: tensor<2xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
+        dims [i0 = 2, r1 = 3] rows 0 order [0, 1] {
+      %x = graph.view %a strides [1, 0] : tensor<2xf32> -> tensor<2x1xf32>
+      %xxx = graph.view %x strides [1, 0] : tensor<2x1xf32> -> tensor<2x3xf32>
+      %one = graph.sum %x axes [1] : tensor<2x1xf32> -> tensor<2x1xf32>
+      %three = graph.sum %xxx axes [1] : tensor<2x3xf32> -> tensor<2x1xf32>
+      schedule.yield %one, %three : tensor<2x1xf32>, tensor<2x1xf32>
+    }
+    func.func @main(%a: tensor<2xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
+      %r:2 = schedule.launch @k(%a) : (tensor<2xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
+      func.return %r#0, %r#1 : tensor<2x1xf32>, tensor<2x1xf32>
+    }""")
+    assert_lowers_to_the_same_bits(module, [np.array([-0.0, 5.0], np.float32)])
 
 
 def chain(launches: int) -> ModuleOp:

@@ -114,13 +114,10 @@ class Elements:
 
     def _place(self, scope: Scope, value: SSAValue) -> Scope:
         """The scope in which to compute ``value``: ``scope``, or further out what depends on a finished reduction."""
-        reduces = self.dims.direct[value]
-        if not reduces and value not in self.row_numbers:
+        if not self.dims.direct[value] and value not in self.row_numbers:
             return scope
         while (outer := scope.outer) is not None and self.dims.dims[value] <= outer.bound.keys():
-            if any(outer.memory_of(r) is None for r in reduces):
-                break
-            scope = outer
+            scope = outer  # a value has all dims of the reductions behind it, so they are known there
         return scope
 
     def _write(self, scope: Scope, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
