@@ -29,10 +29,10 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import BlockArgument
 from xdsl.passes import ModulePass
 
 from limn.analysis.phases import axes_of, chains_of, levels
+from limn.analysis.walks import strided_reads
 from limn.dialects import graph, schedule
 from limn.view import row_major
 
@@ -78,9 +78,8 @@ def _walks(kernel: schedule.KernelOp, chains: list[tuple[graph.ReduceOp, ...]]) 
     """The strides of each buffer that the innermost loop walks."""
     stored = [chain[0].result for chain in chains] or list(kernel.terminator.values)
     yield from (row_major(graph.shape_of(value)) for value in stored)
-    for op in kernel.block.ops:
-        if not isinstance(op, graph.ViewOp | schedule.GatherOp) or not isinstance(op.operands[0], BlockArgument):
-            continue
-        shape = graph.shape_of(op.results[0])
-        if not chains or any(shape[axis] > 1 for chain in chains for axis in axes_of(chain)):
-            yield op.view_strides if isinstance(op, graph.ViewOp) else op.gather_strides
+    axes = {axis for chain in chains for axis in axes_of(chain)}
+    for value, strides in strided_reads(kernel):
+        shape = graph.shape_of(value)
+        if not chains or any(shape[axis] > 1 for axis in axes):
+            yield strides

@@ -31,19 +31,18 @@ other dims to vectorise), scatters, axes that a mask cuts, and short axes that 1
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
+from limn.analysis.contractions import is_contraction
+from limn.analysis.walks import is_masked, merged_dims, reductions, votes
 from limn.dialects import graph, schedule
 from limn.passes._keep_row import drop_idle_keeps
 from limn.passes._split_dims import Cut, KernelCutter, Part
-from limn.view import row_major
 
 LANES = (16, 8, 4)
 BLOCK = 256
@@ -61,9 +60,9 @@ class SplitReduce(ModulePass):
         for kernel in [inner for inner in op.body.ops if isinstance(inner, schedule.KernelOp)]:
             if not _is_split(kernel):
                 continue
-            groups = _merged_dims(kernel)
+            groups = merged_dims(kernel)
             parts = self._parts(kernel, groups)
-            many = any(math.prod(kernel.dims[a] for a in r.reduced) > self.longest for r in _reductions(kernel))
+            many = any(math.prod(kernel.dims[a] for a in r.reduced) > self.longest for r in reductions(kernel))
             if parts or many:
                 new = KernelCutter(Cut(kernel, groups, parts), self.longest).kernel()
                 drop_idle_keeps(new)
@@ -71,15 +70,15 @@ class SplitReduce(ModulePass):
 
     def _parts(self, kernel: schedule.KernelOp, groups: list[tuple[int, ...]]) -> dict[int, tuple[Part, ...]]:
         """The parts of each group of dims that is cut; of several that would be cut unequally only the longest is."""
-        votes = _votes(kernel)
-        folded = {axis for op in _reductions(kernel) for axis in op.reduced}
-        summed = {axis for op in _reductions(kernel) if isinstance(op, graph.SumOp) for axis in op.reduced}
+        walked = votes(kernel)
+        folded = {axis for op in reductions(kernel) for axis in op.reduced}
+        summed = {axis for op in reductions(kernel) if isinstance(op, graph.SumOp) for axis in op.reduced}
         over = schedule.spanned(kernel)
         found: dict[int, tuple[Part, ...]] = {}
         for position, group in enumerate(groups):
-            if group[0] in folded and not _is_masked(kernel, group):
+            if group[0] in folded and not is_masked(kernel, group):
                 size = math.prod(kernel.dims[d] for d in group)
-                is_walked = votes[group[-1]] > 0 and votes[group[-1]] == max(votes.values())
+                is_walked = 0 < walked[group[-1]] == max(walked.values())
                 parts = self._cut(size, is_walked, group[0] in over)
                 if len(parts) == 1 or group[0] in summed:
                     found[position] = parts
@@ -119,96 +118,8 @@ def _size(part: Part) -> int:
     return math.prod(part.extents)
 
 
-def _reductions(kernel: schedule.KernelOp) -> list[graph.ReduceOp]:
-    return [op for op in kernel.block.ops if isinstance(op, graph.ReduceOp)]
-
-
 def _is_split(kernel: schedule.KernelOp) -> bool:
     """Whether the kernel has reductions that this pass may group anew."""
-    reductions = _reductions(kernel)
+    found = reductions(kernel)
     has_scatter = any(isinstance(op, schedule.ScatterOp) for op in kernel.block.ops)
-    return bool(reductions) and not has_scatter and not any(is_contraction(op) for op in reductions)
-
-
-def is_contraction(op: graph.ReduceOp) -> bool:
-    """Whether a reduction of a kernel sums a product in which each operand repeats along some kept dim."""
-    product = op.operand.owner
-    if not isinstance(op, graph.SumOp) or not isinstance(product, graph.MulOp) or product.recip is not None:
-        return False
-    kept = {d for d, extent in enumerate(graph.shape_of(op.operand)) if extent > 1} - set(op.reduced)
-    return all(kept - _varying(operand) for operand in product.operands)
-
-
-def _varying(value: SSAValue) -> set[int]:
-    """The dims of a kernel along which a value may change."""
-    found: set[int] = set()
-    stack, seen = [value], set[SSAValue]()
-    while stack:
-        value = stack.pop()
-        op = value.owner
-        if value in seen or not isinstance(op, Operation) or isinstance(op, graph.ConstOp):
-            continue
-        seen.add(value)
-        shape = graph.shape_of(value)
-        if isinstance(op, graph.ReduceOp):
-            found |= {d for d, extent in enumerate(shape) if extent > 1}
-        elif isinstance(op, graph.ViewOp) and isinstance(op.source, BlockArgument):
-            found |= {d for d, stride in enumerate(op.view_strides) if stride or op.view_mask is not None}
-        else:
-            if isinstance(op, schedule.GatherOp):
-                found |= {d for d, stride in enumerate(op.gather_strides) if stride}
-            stack.extend(op.operands)
-    return found
-
-
-def _strided(kernel: schedule.KernelOp) -> list[tuple[SSAValue, tuple[int, ...]]]:
-    """Each read of an argument and the strides of its walk through memory."""
-    found: list[tuple[SSAValue, tuple[int, ...]]] = []
-    for op in kernel.block.ops:
-        if isinstance(op, graph.ViewOp) and isinstance(op.source, BlockArgument):
-            found.append((op.result, op.view_strides))
-        elif isinstance(op, schedule.GatherOp):
-            found.append((op.result, op.gather_strides))
-    return found
-
-
-def _votes(kernel: schedule.KernelOp) -> Counter[int]:
-    """How many buffers the kernel walks with stride 1 along each dim."""
-    walks = [strides for _, strides in _strided(kernel)]
-    walks += [row_major(graph.shape_of(value)) for value in kernel.terminator.values]
-    return Counter(d for walk in walks for d, stride in enumerate(walk) if abs(stride) == 1 and kernel.dims[d] > 1)
-
-
-def _is_masked(kernel: schedule.KernelOp, group: tuple[int, ...]) -> bool:
-    for op in kernel.block.ops:
-        if isinstance(op, graph.ViewOp) and op.view_mask is not None:
-            shape = graph.shape_of(op.result)
-            if any(op.view_mask[d] != (0, shape[d]) for d in group):
-                return True
-    return False
-
-
-def _merged_dims(kernel: schedule.KernelOp) -> list[tuple[int, ...]]:
-    """The dims of a kernel, neighbours together where they are folded together and walk memory as one."""
-    over = schedule.spanned(kernel)
-    groups: list[tuple[int, ...]] = []
-    for dim in range(len(kernel.dims)):
-        if groups and not over & {dim, groups[-1][-1]} and _walk_as_one(kernel, groups[-1][-1], dim):
-            groups[-1] = (*groups[-1], dim)
-        else:
-            groups.append((dim,))
-    return groups
-
-
-def _walk_as_one(kernel: schedule.KernelOp, outer: int, inner: int) -> bool:
-    if any((outer in op.reduced) != (inner in op.reduced) for op in _reductions(kernel)):
-        return False
-    for op in kernel.block.ops:
-        for result in op.results:
-            shape = graph.shape_of(result)
-            if (shape[outer] > 1) != (shape[inner] > 1):
-                return False
-    if _is_masked(kernel, (outer, inner)):
-        return False
-    extent = kernel.dims[inner]
-    return all(s[outer] == s[inner] * extent for v, s in _strided(kernel) if graph.shape_of(v)[inner] > 1)
+    return bool(found) and not has_scatter and not any(is_contraction(op) for op in found)
