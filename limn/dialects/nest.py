@@ -56,6 +56,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
@@ -144,6 +145,7 @@ _MEMREF = BaseAttr(MemRefType)
 _INDEX = IndexType()
 
 
+@lru_cache(maxsize=4096)  # building one takes 50 us, and a plan of many launches has few types
 def memref(size: int, element: Attribute, space: str | None = None) -> AnyMemRef:
     """The type of ``size`` elements of flat memory."""
     return MemRefType(element, [size]) if space is None else MemRefType(element, [size], NoneAttr(), StringAttr(space))
