@@ -23,7 +23,105 @@ class Mutant:
     caught_by: str
 
 
-MUTANTS: dict[str, Mutant] = {}
+MUTANTS: dict[str, Mutant] = {
+    # lower and the passes on nests
+    "a maximum that starts at zero": Mutant(
+        "limn.passes._nest_values",
+        "return 0 if isinstance(reduce, graph.SumOp) else",
+        "return 0 if True else",
+        "test_lower.py::test_the_corpus_keeps_its_bits",
+    ),
+    "a fold in the order of the loops": Mutant(
+        "limn.analysis.dims",
+        "changed |= order[place] != axis",
+        "axis = order[place]",
+        "test_lower.py::test_random_kernels_keep_their_bits",
+    ),
+    "a load without its mask": Mutant(
+        "limn.passes._nest_elements",
+        "for d, low, high in partial_masks(op)]",
+        "for d, low, high in partial_masks(op)[1:]]",
+        "test_lower.py::test_the_corpus_keeps_its_bits",
+    ),
+    "a load without its offset": Mutant(
+        "limn.passes._nest_elements",
+        "values.linear(strides, scope.bound, op.view_offset)",
+        "values.linear(strides, scope.bound)",
+        "test_lower.py::test_the_corpus_keeps_its_bits",
+    ),
+    "a missing commit": Mutant(
+        "limn.passes.lower",
+        "for n, op in enumerate(assigns)]",
+        "for n, op in enumerate(assigns[1:])]",
+        "test_lower.py::test_the_corpus_keeps_its_bits",
+    ),
+    "a sum beside what it needs": Mutant(
+        "limn.passes._nest_kernel",
+        "level[r] + (dims.home(r) == tuple(scope.bound))",
+        "level[r]",
+        "test_lower.py::test_the_corpus_keeps_its_bits",
+    ),
+    "sums of one and of many elements as one": Mutant(
+        "limn.analysis.dims",
+        "shape = shape_of(op.operands[0]) if isinstance(op, graph.ReduceOp) else None",
+        "shape = None",
+        "test_lower.py::test_a_sum_of_repeated_elements_is_not_the_sum_of_one",
+    ),
+    "halves computed in halves": Mutant(
+        "limn.passes._nest_values",
+        "return append(nest.CastOp(value, f32)) if value.type in HALVES else value",
+        "return value",
+        "test_lower.py::test_every_element_type_keeps_its_bits",
+    ),
+    "a row number past the table": Mutant(
+        "limn.passes._nest_elements",
+        "nest.CheckRowOp(number, rows, position)",
+        "nest.CheckRowOp(number, rows + 1, position)",
+        "test_lower.py::test_a_bad_row_number_stops_the_plan_before_it_commits",
+    ),
+    "a maximum contracted": Mutant(
+        "limn.passes.contract",
+        " and user.kind.data == nest.ADD",
+        "",
+        "test_nest_passes.py::test_contract_keeps_the_bits_of_whole_numbers",
+    ),
+    "a pad split one turn late": Mutant(
+        "limn.analysis.checks",
+        "floor(rest - self.low, -self.factor) + 1",
+        "floor(rest - self.low, -self.factor)",
+        "test_nest_passes.py::test_split_pads_on_odd_steps_ragged_bounds_and_checks_over_several_indices",
+    ),
+    "a pad split between two turns": Mutant(
+        "limn.passes.split_pads",
+        "if loop.stride == 1:",
+        "if True:",
+        "test_nest_passes.py::test_split_pads_on_odd_steps_ragged_bounds_and_checks_over_several_indices",
+    ),
+    "a check dropped at its last element": Mutant(
+        "limn.analysis.checks",
+        "if low <= least and most < high:",
+        "if low <= least and most <= high:",
+        "test_nest_passes.py::test_each_pass_keeps_the_bits_of_the_corpus",
+    ),
+    "a buffer freed before its last reader": Mutant(
+        "limn.passes.plan_memory",
+        "for position in range(done, first):",
+        "for position in range(done, first + 1):",
+        "test_nest_passes.py::test_no_two_buffers_overlap_while_both_are_in_use",
+    ),
+    "an overlap of one element taken as none": Mutant(
+        "limn.analysis.dependence",
+        "if small < step and",
+        "if small <= step and",
+        "test_nest_passes.py::test_a_loop_that_is_proven_independent_is",
+    ),
+    "an inner loop collapsed unproven": Mutant(
+        "limn.passes.parallelize",
+        "inner is not None and independent(inner, ranges)",
+        "inner is not None",
+        "test_nest_passes.py::test_a_loop_that_is_proven_independent_is",
+    ),
+}
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
@@ -37,7 +135,9 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def get_data(self, path: str) -> bytes:
         source = super().get_data(path).decode()
         if source.count(self.mutant.before) != 1:
-            raise SystemExit(f"mutant of {self.mutant.module}: its text stands {source.count(self.mutant.before)} times")
+            raise SystemExit(
+                f"mutant of {self.mutant.module}: its text stands {source.count(self.mutant.before)} times"
+            )
         return source.replace(self.mutant.before, self.mutant.after).encode()
 
 
