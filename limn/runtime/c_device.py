@@ -27,7 +27,7 @@ from limn.pipelines import PIPELINES, run_pipeline
 from limn.runtime.buffers import Buffer
 from limn.runtime.cache import Cache
 from limn.runtime.compiler import Compiler, find_compiler
-from limn.runtime.threads import survive_forks, thread_count
+from limn.runtime.threads import patient_threads, survive_forks, thread_count
 from limn.targets import c
 
 
@@ -165,14 +165,12 @@ class CDevice:
         """The library with a plan and its kernels: loaded already, in the cache, or built now."""
         if entry in self.libraries:
             return self.libraries[entry]
-        library = None
-        if path := self.cache.get(f"{entry}.so"):
+        path = self.cache.get(f"{entry}.so") or self._build(entry, plan, kernels)
+        with patient_threads():
             try:
                 library = ctypes.CDLL(str(path))
-            except OSError:  # for another system that shares the folder, say
-                library = None
-        if library is None:
-            library = ctypes.CDLL(str(self._build(entry, plan, kernels)))
+            except OSError:  # made on another system that shares the folder, say
+                library = ctypes.CDLL(str(self._build(entry, plan, kernels)))
         survive_forks(library)
         ctypes.c_int.in_dll(library, "limn_threads").value = self.threads
         self.libraries[entry] = library

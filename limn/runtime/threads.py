@@ -9,6 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -68,6 +70,28 @@ def _read(path: str | Path) -> str | None:
         return Path(path).read_text().strip()
     except OSError:
         return None
+
+
+SPINS = "2000"
+
+
+@contextmanager
+def patient_threads() -> Iterator[None]:
+    """While the first library is loaded, and OpenMP's with it: tell that idle threads should soon sleep.
+
+    OpenMP reads the environment once, when it is loaded, so this is the moment to say it; the environment is then as
+    before. By default its threads spin for milliseconds at the end of a loop. Where other programs want the cores too,
+    they spin away their share of time and the one that has work waits: a training step on two threads of a busy machine
+    took 67 ms instead of 1.3 (0.7 on an idle one either way).
+    """
+    decided = any(name in os.environ for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY"))
+    if not decided:
+        os.environ["GOMP_SPINCOUNT"] = SPINS
+    try:
+        yield
+    finally:
+        if not decided:
+            os.environ.pop("GOMP_SPINCOUNT", None)
 
 
 _guarded = False

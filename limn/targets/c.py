@@ -143,7 +143,7 @@ class _Kernel:
         self.scope = _Scope()
         self.functions: list[str] = []
         self.lines: list[str] = []
-        self.depth = 1
+        self.depth: int = 1
         self.checks = {op: n for n, op in enumerate(o for o in kernel.walk() if isinstance(o, nest.CheckRowOp))}
         self.registers: dict[SSAValue, list[str]] = {}
         self.non_negative: dict[SSAValue, bool] = {}
@@ -166,11 +166,11 @@ class _Kernel:
         return ", ".join([*given, "limn_error *error"] if with_error else given) or "void"
 
     def parameter(self, value: SSAValue) -> str:
-        name, kind = self.scope.names[value], value.type
-        if not isinstance(kind, nest.MemRefType):
-            return f"const {'int64_t' if kind == nest.IndexType() else _type(kind).value} {name}"
+        name = self.scope.names[value]
+        if not _is_memory(value):
+            return f"const {'int64_t' if value.type == nest.IndexType() else _type(value.type).value} {name}"
         const = "" if value in self.written else "const "
-        return f"{const}{_type(kind.element_type).memory} *restrict {name}"
+        return f"{const}{_type(nest.memref_of(value).element_type).memory} *restrict {name}"
 
     # ------------------------------------------------------------------------------------------------ lines and blocks
 
@@ -275,7 +275,8 @@ class _Kernel:
         hint = "".join(f"_{_plain(loop.index.name_hint or 'i')}" for loop in loops)
         function = _unused(self.name + hint, self.taken)
 
-        outer, self.lines, self.depth = (self.lines, self.depth), [], 1
+        outer_lines, outer_depth = self.lines, self.depth
+        self.lines, self.depth = [], 1
         outside = set(self.scope.taken)
         signature = self.signature(captured, with_error)
         separator = "" if signature == "void" else ", "
@@ -285,7 +286,7 @@ class _Kernel:
             f"static void {function}(int64_t begin, int64_t end{separator}{signature.removesuffix('void')}) {{\n"
             f"{body}\n}}\n"
         )
-        self.lines, self.depth = outer
+        self.lines, self.depth = outer_lines, outer_depth
         self.scope.taken = outside
 
         names = [self.scope.names[value] for value in captured] + (["error"] if with_error else [])
@@ -403,6 +404,8 @@ class _Kernel:
         template = c_family.OPERATIONS.get((operation, element))
         if template is None:
             raise VerifyException(f"'nest.{operation}' on {element} has no spelling in C; cast to a wider type first")
+        if template.startswith("-"):  # two signs side by side would be a decrement
+            operands = [f"({operand})" if operand.startswith("-") else operand for operand in operands]
         return template.format(*operands)
 
     def print_arithmetic(self, op: Operation) -> None:
@@ -411,11 +414,12 @@ class _Kernel:
         self.declare(op.results[0], self.formula(operation, str(op.operands[0].type), operands))
 
     def print_const(self, op: nest.ConstOp) -> None:
-        value = python_number(op.value)
-        text = c_family.literal(value, str(op.result.type))
-        self.declare(op.result, text)
-        if "p" in text:
-            self.lines[-1] += f"  /* {value!r} */"
+        """A constant with a name of its own is a variable; others stand where they are used."""
+        text = c_family.literal(python_number(op.value), str(op.result.type))
+        if _is_literal(op.result):
+            self.scope.names[op.result] = text
+        else:
+            self.declare(op.result, text)
 
     def print_select(self, op: nest.SelectOp) -> None:
         condition, lhs, rhs = (self.scope.names[operand] for operand in op.operands)
@@ -453,6 +457,11 @@ def _is_memory(value: SSAValue) -> bool:
     return isinstance(value.type, nest.MemRefType)
 
 
+def _is_literal(value: SSAValue) -> bool:
+    """Whether a value has no name in C but stands where it is used."""
+    return isinstance(value.owner, nest.ConstOp) and value.name_hint is None
+
+
 def _captured(op: nest.ForOp) -> list[SSAValue]:
     """The values that a loop's body uses from outside, in order of first use."""
     inside: set[SSAValue] = set()
@@ -461,7 +470,7 @@ def _captured(op: nest.ForOp) -> list[SSAValue]:
         if isinstance(inner, nest.ForOp):
             inside.add(inner.index)
         inside.update(inner.results)
-        found.update(dict.fromkeys(v for v in inner.operands if v not in inside))
+        found.update(dict.fromkeys(v for v in inner.operands if v not in inside and not _is_literal(v)))
     return list(found)
 
 

@@ -1,6 +1,6 @@
 """How C and its relatives spell scalars and operations: tables, read by the printers.
 
-An operation is a template over its operands (``{0}``, ``{1}``, ..), which are always plain names, so no template needs
+An operation is a template over its operands (``{0}``, ``{1}``, ..), which are names or literals, so no template needs
 more brackets than the formula itself. What a template calls and C lacks is a helper; the printer puts the helpers that
 a text uses in front of it. A target that spells something otherwise overrides single entries.
 
@@ -10,9 +10,10 @@ live in memory and in casts only and are their bit patterns, so they need nothin
 
 from __future__ import annotations
 
-import math
 import struct
 from dataclasses import dataclass
+
+import numpy as np
 
 HALVES = ("f16", "bf16")
 FLOATS = ("f64", "f32")
@@ -124,27 +125,23 @@ def bitcast(source: str, target: str) -> str:
 
 
 def literal(value: float | int | bool, kind: str) -> str:
-    """A number as C text that means exactly it: whole numbers in decimal, other floats in hexadecimal."""
+    """A number as C text that means exactly it; a float is the shortest decimal that rounds to it."""
     if kind == "i1":
         return "1" if value else "0"
     if kind in HALVES:
         return f"0x{_half_bits(value, kind):04x}"
     if kind in INTEGERS:
         return _integer(int(value), kind)
-    number, suffix = float(value), "f" if kind == "f32" else ""
-    if math.isnan(number):
-        sign = "-" if math.copysign(1.0, number) < 0 else ""
-        return f'{sign}__builtin_nan{suffix}("")'
-    if kind == "f32" and abs(number) >= 3.4028235677973366e38:  # rounds to an infinity
-        number = math.copysign(math.inf, number)
-    if math.isinf(number):
-        return f"{'-' if number < 0 else ''}__builtin_inf{suffix}()"
-    if number == int(number) and abs(number) < 2**24:
-        return f"{number:.1f}{suffix}"
-    if kind == "f32":
-        number = struct.unpack("f", struct.pack("f", number))[0]
-    mantissa, exponent = number.hex().split("p")
-    return f"{mantissa.rstrip('0') if '.' in mantissa else mantissa}p{exponent}{suffix}".replace(".p", "p")
+    suffix = "f" if kind == "f32" else ""
+    with np.errstate(over="ignore"):
+        number = np.float32(value) if kind == "f32" else np.float64(value)
+    if np.isnan(number):
+        text = f'__builtin_nan{suffix}("")'
+    elif np.isinf(number):
+        text = f"__builtin_inf{suffix}()"
+    else:
+        text = f"{abs(number)!s}{suffix}"
+    return f"-{text}" if np.signbit(number) else text
 
 
 def _integer(value: int, kind: str) -> str:

@@ -1,0 +1,5 @@
+"""Run them all: `python -m benchmarks`."""
+
+from benchmarks.bench import main
+
+main()
