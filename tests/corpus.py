@@ -365,6 +365,25 @@ def matmul_used_twice(b: Builder) -> Case:
 
 
 @case
+def product_transposed(b: Builder) -> Case:
+    """The gradient of a weight, as autograd records it: a product, permuted, in an update."""
+    x, g, w = b.arg(6, 12), b.arg(6, 9), b.arg(12, 9)
+    b.assign(w, b.sub(w, b.scaled(b.permute(b.matmul(g, x, transpose_a=True), 1, 0), 0.1)))
+    return b.case()
+
+
+@case
+def softmax_transposed(b: Builder) -> Case:
+    return b.case(b.scaled(b.permute(b.softmax(b.arg(6, 10)), 1, 0), 2.0))
+
+
+@case
+def sum_of_permuted_axes(b: Builder) -> Case:
+    x = b.arg(4, 5, 4, 3)
+    return b.case(b.sum(b.permute(b.exp(x), 2, 1, 0, 3), 0, 1, 2), b.sum(b.permute(b.scaled(x, 0.5), 3, 2, 1, 0), 1, 3))
+
+
+@case
 def outer_product_of_one(b: Builder) -> Case:
     x, w = b.arg(1, 9), b.arg(9, 6)
     return b.case(b.matmul(x, w))

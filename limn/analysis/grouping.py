@@ -2,9 +2,10 @@
 
 Nodes are placed from the results backwards, so that whoever needs a node is already in a group when its turn comes.
 A group's results span dims; each member has an *index map*: for each of its dims, the group's dim that runs along it
-(-1 for extent 1). Elementwise operands inherit the map; a view that only repeats drops dims from it; a reduction adds
-the axes it folds. A node joins all groups that demand it, or it is stored: by one of them as one more result, or by a
-group of its own. Stored results make groups depend on each other; that order is kept free of cycles.
+(-1 for extent 1). Elementwise operands inherit the map; a view that only repeats and permutes drops dims from it and
+changes their order; a reduction adds the axes it folds. A node joins all groups that demand it, or it is stored: by
+one of them as one more result, or by a group of its own. Stored results make groups depend on each other; that order
+is kept free of cycles.
 """
 
 from __future__ import annotations
@@ -145,12 +146,12 @@ class Grouping:
         return None
 
     def _misfit_reduction(self, group: Group, node: Node, demand: Demand) -> str | None:
-        kept, spanned = cells(demand.map), group.spanned
+        kept, spanned = tuple(sorted(cells(demand.map))), group.spanned
         if group.scatters or group.product is not None:
             return "a reduction whose result other cells need"
-        if is_contraction(node) and (group.rows is not None or set(kept) != set(spanned)):
+        if is_contraction(node) and (group.rows is not None or kept != spanned):
             return "a contraction whose result several phases need"
-        if group.rows is not None and set(kept) != set(group.rows):
+        if group.rows is not None and kept != group.rows:
             return "a reduction over other rows"
         if kept != spanned[: len(kept)]:
             return "a reduction whose result other cells need"
@@ -194,7 +195,7 @@ class Grouping:
         group.members.append((node, demand.map))
         group.inputs.discard(node)
         if isinstance(node.op, graph.ReduceOp):
-            group.rows = cells(demand.map)
+            group.rows = tuple(sorted(cells(demand.map)))
             if is_contraction(node):
                 product = node.operands[0].base
                 assert isinstance(product, Node)
@@ -248,14 +249,14 @@ class Grouping:
             if axes and all(shape[a] == 1 for a in axes):  # it folds one element: a loop of one round
                 folded[axes[0]] = len(group.extents)
                 group.extents.append(1)
+        last = -1  # the axes ascend, and so do their dims: the order of the terms stays
         for axis in sorted(a for r in (node, *node.chain) for a in _axes(r) if shape[a] > 1):
             free = [m[axis] for m in alike] + list(range(len(group.extents)))
-            fits = (d for d in free if d >= 0 and d not in taken and group.extents[d] == shape[axis])
-            dim = next(fits, len(group.extents))
-            if dim == len(group.extents):
+            fits = (d for d in free if d > last and d not in taken and group.extents[d] == shape[axis])
+            last = next(fits, len(group.extents))
+            if last == len(group.extents):
                 group.extents.append(shape[axis])
-            folded[axis] = dim
-            taken.add(dim)
+            folded[axis] = last
         return tuple(folded)
 
 

@@ -41,6 +41,8 @@ class Node:
     work: int = 0
     """About how many ops computing it anew takes, back to what is in memory; HEAVY_WORK where that never pays."""
     stored_shape: tuple[int, ...] | None = None
+    folds_rows: bool = False
+    """Whether it is computed from reductions that are no contractions, back to what is in memory."""
 
     @property
     def name_hint(self) -> str | None:
@@ -74,23 +76,26 @@ def base_shape(base: BlockArgument | Node) -> tuple[int, ...]:
 def dims_kept(shape: Sequence[int], view: View) -> tuple[int, ...] | None:
     """For each dim of ``shape`` the dim of ``view`` that runs along it, -1 for extent 1; None if the view moves data.
 
-    A view that moves none only repeats values and inserts or drops dims of extent 1.
+    A view that moves none only permutes dims, repeats values, and inserts or drops dims of extent 1.
     """
     if view.offset or view.mask is not None:
         return None
+    along = {stride: (dim, view.shape[dim]) for dim, stride in enumerate(view.strides) if stride}
+    if len(along) != sum(1 for stride in view.strides if stride):
+        return None
     where: list[int] = []
-    at = 0
     for extent, stride in zip(shape, row_major(shape), strict=True):
-        if extent == 1:
-            where.append(-1)
-            continue
-        while at < len(view.shape) and view.strides[at] == 0:
-            at += 1
-        if at == len(view.shape) or view.shape[at] != extent or view.strides[at] != stride:
+        dim, found = along.pop(stride, (-1, 1)) if extent > 1 else (-1, 1)
+        if found != extent:
             return None
-        where.append(at)
-        at += 1
-    return tuple(where) if not any(view.strides[at:]) else None
+        where.append(dim)
+    return tuple(where) if not along else None
+
+
+def permutes(where: Sequence[int]) -> bool:
+    """Whether the dims of `dims_kept` stand in another order than before."""
+    dims = [dim for dim in where if dim >= 0]
+    return dims != sorted(dims)
 
 
 def lowest(element: Attribute) -> float | int:
@@ -122,6 +127,7 @@ class FunctionNodes:
             self._read(op)
         for node in self.nodes:
             _force_operands(node)
+            node.folds_rows = _folds_rows(node)
         for node in self.nodes:
             if isinstance(node.op, graph.ReduceOp):
                 node.chain = _nested(node)
@@ -278,8 +284,20 @@ def is_contraction(node: Node) -> bool:
 
 
 def _force_operands(node: Node) -> None:
-    """Mark what must be in memory because ``node`` addresses it."""
+    """Mark what must be in memory because ``node`` addresses it.
+
+    What folds rows is stored in the order of its rows, in which they share a kernel; a permutation reads it from there.
+    """
     for access in node.operands:
         base = access.base
-        if isinstance(base, Node) and not access.is_const and dims_kept(base.shape, access.view) is None:
-            base.why = base.why or "a view that moves data reads it"
+        if isinstance(base, Node) and not access.is_const:
+            where = dims_kept(base.shape, access.view)
+            if where is None or (base.folds_rows and permutes(where)):
+                base.why = base.why or "a view that moves data reads it"
+
+
+def _folds_rows(node: Node) -> bool:
+    if isinstance(node.op, graph.ReduceOp):
+        return not is_contraction(node)
+    below = [access.base for access in node.operands]
+    return any(b.folds_rows for b in below if isinstance(b, Node) and b.why is None)

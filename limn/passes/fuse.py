@@ -24,8 +24,9 @@ and stores what others need:
     }
 
 What must be in memory: requested outputs, assigned values, copies, scatters, tables that a gather addresses, and what
-a view reads other than by repeating it and inserting or dropping dims of extent 1. A computed operand of a contraction
-is stored too, since each of its elements is read many times.
+a view reads other than by repeating it, permuting its dims and inserting or dropping dims of extent 1. A computed
+operand of a contraction is stored too, since each of its elements is read many times, and so is a value computed from
+folded rows before it is permuted, since it shares a kernel with its rows.
 
 What shares a kernel: everything else that one kernel needs. A reduction joins the kernel of those who need it if it
 keeps all dims of the results (bias, activation and residual ride with a matrix product) or the leading ones, the rows
