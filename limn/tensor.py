@@ -2,7 +2,7 @@
 `item` or `tolist`.
 
 This file is the core: making tensors, arithmetic, movement, reductions, matmul, assignment. Functions
-composed from these are in limn/functional.py, indexing is in limn/indexing.py.
+composed from these are in the package limn/functions/, indexing is in limn/indexing.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from limn.dtypes import (
     promote,
     scalar_dtype,
 )
-from limn.functional import Functions
+from limn.functions import Functions
 from limn.indexing import index
 from limn.realize import pending, realize_nodes
 from limn.runtime import Buffer
