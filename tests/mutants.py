@@ -121,6 +121,78 @@ MUTANTS: dict[str, Mutant] = {
         "inner is not None",
         "test_nest_passes.py::test_a_loop_that_is_proven_independent_is",
     ),
+    "a kernel that waits for itself": Mutant(
+        "limn.analysis.grouping",
+        "if any(reaches(group, reader) for reader in readers if reader is not group):",
+        "if False:",
+        "test_fuse.py::test_random_graphs_keep_their_bits",
+    ),
+    "folded dims in another order": Mutant(
+        "limn.analysis.grouping",
+        "if d > last and d not in taken",
+        "if d >= 0 and d not in taken",
+        "test_fuse.py::test_the_order_of_folded_axes_stays",
+    ),
+    "a reduction over other rows let in": Mutant(
+        "limn.analysis.grouping",
+        "if group.rows is not None and kept != group.rows:",
+        "if False:",
+        "test_fuse.py::test_reductions_over_other_rows_are_cut",
+    ),
+    "a padded view taken for a plain one": Mutant(
+        "limn.analysis.nodes",
+        "if view.offset or view.mask is not None:",
+        "if view.offset:",
+        "test_fuse.py::test_the_corpus_keeps_its_bits",
+    ),
+    "the mask of a load dropped": Mutant(
+        "limn.passes._build_kernel",
+        "strides, view.offset, mask))",
+        "strides, view.offset))",
+        "test_fuse.py::test_the_corpus_keeps_its_bits",
+    ),
+    "a merge that makes a cycle": Mutant(
+        "limn.analysis.merging",
+        "return not reaches(host, group) and not reaches(group, host)",
+        "return not reaches(group, host)",
+        "test_fuse.py::test_kernels_that_read_each_other_are_not_merged",
+    ),
+    "the kept row computed again": Mutant(
+        "limn.passes._keep_row",
+        "if wanted and op is not kept:",
+        "if wanted:",
+        "test_fuse.py::test_rows_read_each_input_at_most_twice_and_keep_at_most_one_row",
+    ),
+    "reduction dims that change places": Mutant(
+        "limn.passes.order",
+        "last = [dim for dim in loops if dim in reduced][-1:]",
+        "last = loops",
+        "test_order_dedupe.py::test_reduction_dims_keep_their_order",
+    ),
+    "minus zero taken for zero": Mutant(
+        "limn.passes.dedupe",
+        'struct.pack("<d", attribute.value.data)',
+        "attribute.value.data",
+        "test_order_dedupe.py::test_kernels_are_told_apart_by_all_but_names",
+    ),
+    "the rest of a long sum read from its start": Mutant(
+        "limn.passes._split_dims",
+        "offset += part.start * old[dims[-1]]",
+        "offset += 0",
+        "test_split_reduce.py::test_sums_of_whole_numbers_keep_their_bits",
+    ),
+    "a masked axis cut": Mutant(
+        "limn.passes.split_reduce",
+        "if group[0] in folded and not is_masked(kernel, group):",
+        "if group[0] in folded:",
+        "test_split_reduce.py::test_a_masked_axis_is_left_alone",
+    ),
+    "a contraction cut": Mutant(
+        "limn.analysis.contractions",
+        "return all(kept - varying(operand) for operand in product.operands)",
+        "return False",
+        "test_split_reduce.py::test_a_long_contraction_is_left_alone",
+    ),
 }
 
 

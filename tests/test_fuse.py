@@ -178,6 +178,31 @@ def test_mean_and_deviation_come_from_the_forward_kernel():
     assert [len(kernel.stored_types) for kernel in kernels(case)] == [3, 1, 1, 1]
 
 
+def test_the_order_of_folded_axes_stays():
+    b = Builder()
+    x, z = b.arg(4, 5, 3), b.arg(4, 3, 5)
+    total = b.reshape(b.sum(z, 1, 2), 4, 1, 1)  # the extents of x in another order must not lend their dims
+    check_bits(b.case(b.mul(x, b.like(total, x))))
+
+
+def test_reductions_over_other_rows_are_cut():
+    b = Builder()
+    x = b.arg(4, 5, 6)
+    inner, outer = b.like(b.sum(x, 2), x), b.like(b.max(x, 1, 2), x)
+    case = b.case(b.mul(b.mul(x, inner), outer))
+    check_bits(case)
+    assert len(kernels(case)) == 2
+
+
+def test_kernels_that_read_each_other_are_not_merged():
+    b = Builder()
+    x = b.arg(4, 6)
+    e = b.exp(x)
+    case = b.case(e, b.add(x, b.view(e, b.layout(e).flip([0]))))
+    check_bits(case)
+    assert len(kernels(case)) == 2
+
+
 def test_a_padded_operand_is_not_stored():
     assert len(kernels(fused(CASES["pad_at_both_ends"]()))) == 1
 

@@ -102,6 +102,11 @@ def test_reduction_dims_keep_their_order():
     Order().apply(make_context(), case.module)
     (kernel,) = kernels(case)
     assert [kernel.dims[d] for d in kernel.loop_order] == [7, 6, 8]
+    b = Builder()
+    case = fused(b.case(b.sum(b.permute(b.arg(6, 7), 1, 0), 0, 1)))  # the 7 is walked with stride 1, but comes first
+    Order().apply(make_context(), case.module)
+    (kernel,) = kernels(case)
+    assert [kernel.dims[d] for d in kernel.loop_order] == [7, 6]
 
 
 def test_equal_kernels_are_one_launched_twice():
