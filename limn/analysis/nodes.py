@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
 from limn.dialects import graph
+from limn.dialects.legality import PassRefused
 from limn.view import View, compose, row_major
 
 HEAVY = (graph.ExpOp, graph.LogOp, graph.SqrtOp, graph.RecipOp)
@@ -153,16 +153,17 @@ class FunctionNodes:
             case ReturnOp():
                 self.results = [self._stored(self._access[v], "requested output") for v in op.operands]
             case graph.CustomOp():
-                raise PassFailedException(
+                raise PassRefused(
+                    op,
                     f"fuse cannot schedule graph.custom {op.kernel}: no kernel of that name is known; run expand-custom"
-                    " first, in a pipeline that has a builder for it"
+                    " first, in a pipeline that has a builder for it",
                 )
             case graph.ConstOp() | graph.GatherOp() | graph.ScatterOp():
                 self._add(op)
             case _ if isinstance(op, (*graph.ELEMENTWISE, *graph.REDUCTIONS)):
                 self._add(op)
             case _:
-                raise PassFailedException(f"fuse works on functions of graph ops; '{op.name}' is none")
+                raise PassRefused(op, f"fuse works on functions of graph ops; '{op.name}' is none")
 
     def _no_element(self, op: Operation) -> None:
         """Nothing computes a tensor without elements; an assign of one is still an assign."""

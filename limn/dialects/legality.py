@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from limn.dialects import graph, nest, schedule
 
@@ -59,6 +59,14 @@ HALVES = (Float16Type(), BFloat16Type())
 
 class IllegalOp(VerifyException):
     """A refusal that remembers its op, so that a tool can show where it stands."""
+
+    def __init__(self, op: Operation, message: str):
+        super().__init__(message)
+        self.op = op
+
+
+class PassRefused(PassFailedException):
+    """What a pass raises for an op that it cannot work on; it remembers the op for the same reason."""
 
     def __init__(self, op: Operation, message: str):
         super().__init__(message)

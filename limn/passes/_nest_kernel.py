@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from xdsl.ir import Attribute, Block, SSAValue
-from xdsl.utils.exceptions import PassFailedException
 
 from limn.analysis.dims import KernelDims, fold_order
 from limn.dialects import graph, nest, schedule
 from limn.dialects.affine import Index
 from limn.dialects.graph import element_of, row_major, shape_of, size_of
+from limn.dialects.legality import PassRefused
 from limn.passes import _nest_values as values
 from limn.passes._nest_elements import Elements, Memory, Scope, scratch
 
@@ -37,7 +37,7 @@ def lower_kernel(kernel: schedule.KernelOp, stack_bytes: int) -> nest.KernelOp:
     """The loop nest of ``kernel``, its arguments first and then one output for each result.
 
     Raises:
-        PassFailedException: if a total needs more scratch than ``stack_bytes`` in every loop order that was tried.
+        PassRefused: if a total needs more scratch than ``stack_bytes`` in every loop order that was tried.
     """
     order = fold_order(kernel)
     for _ in kernel.block.ops:
@@ -48,9 +48,10 @@ def lower_kernel(kernel: schedule.KernelOp, stack_bytes: int) -> nest.KernelOp:
         kept, axes = lowering.dims.kept(lowering.too_large), lowering.dims.axes(lowering.too_large)
         order = [*(d for d in order if d in kept), *(d for d in order if d not in kept | axes)]
         order += [d for d in fold_order(kernel) if d in axes]
-    raise PassFailedException(
+    raise PassRefused(
+        kernel,
         f"kernel @{kernel.sym_name.data} needs more than {stack_bytes} bytes of scratch for a row of totals;"
-        " allow more with lower{stack-bytes=..} or fuse less"
+        " allow more with lower{stack-bytes=..} or fuse less",
     )
 
 
@@ -198,7 +199,7 @@ class _KernelLowering:
         value, row, output = self.dims.same[op.value], self.dims.same[op.row], self.outputs[position]
         element, rows = element_of(op.result), shape_of(op.result)[0]
         if values.totalled_in(element) != element:
-            raise PassFailedException(f"a scatter into {element} is not lowered; cast to f32 first")
+            raise PassRefused(op, f"a scatter into {element} is not lowered; cast to f32 first")
         zeros = nest.ForOp.block_named("cell")
         zeros.add_ops([zero := nest.ConstOp(0, element), nest.StoreOp(zero, output, Index.of(zeros.args[0]))])
         scope.block.add_op(nest.ForOp([0], [size_of(op.result)], zeros))

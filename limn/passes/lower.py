@@ -29,11 +29,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
 
 from limn.dialects import graph, nest, schedule
 from limn.dialects.affine import Index
 from limn.dialects.graph import row_major, shape_of, size_of, tensor_of
+from limn.dialects.legality import PassRefused
 from limn.passes._nest_kernel import lower_kernel
 
 
@@ -100,7 +100,7 @@ def lower_function(func: FuncOp, copies: CopyKernels) -> nest.PlanOp:
     """The plan of a function of launches, views of whole buffers, and assigns.
 
     Raises:
-        PassFailedException: for an op that does not belong to the schedule level.
+        PassRefused: for an op that does not belong to the schedule level.
     """
     source = func.body.block
     origin = whole_buffers(source)
@@ -159,7 +159,7 @@ def whole_buffers(block: Block) -> dict[SSAValue, SSAValue]:
         elif isinstance(op, graph.ViewOp) and is_whole(op):
             origin[op.result] = origin[op.source]
         elif not isinstance(op, ReturnOp | schedule.KernelOp):
-            raise PassFailedException(f"lower: '{op.name}' in a function is no launch, assign or view of whole bytes")
+            raise PassRefused(op, f"'{op.name}' in a function is no launch, assign or view of whole bytes")
     return origin
 
 
