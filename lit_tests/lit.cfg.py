@@ -3,7 +3,7 @@
 Besides lit's own substitutions there are
     %roundtrip   limn-opt printing what it reads from its own custom form, and then once more
     %generic     the same through the generic form: the text after `"op"(...) <{...}>` parses back to the same module
-    %to_c        the passes of the pipeline c, whatever they are
+    %lower_to_c  the passes of the pipeline c, whatever they are
 The first two take the file as `%roundtrip %s` and print the final text for filecheck.
 """
 
@@ -25,5 +25,5 @@ config.environment["PATH"] = bin_dir + os.pathsep + os.environ["PATH"]
 config.substitutions += [
     ("%roundtrip", f"{sys.executable} {here}/roundtrip.py"),
     ("%generic", f"{sys.executable} {here}/roundtrip.py --print-op-generic"),
-    ("%to_c", C),
+    ("%lower_to_c", C),
 ]

@@ -1,5 +1,5 @@
 // RUN: limn-opt %s --pass fuse,order,dedupe --print-between-passes | filecheck %s --check-prefix=BETWEEN
-// RUN: limn-opt %s --pass %to_c --target c | filecheck %s --check-prefix=C
+// RUN: limn-opt %s --pass %lower_to_c --target c | filecheck %s --check-prefix=C
 // RUN: xdsl-opt %s -p fuse,order -t mlir | filecheck %s --check-prefix=STOCK
 // RUN: not limn-opt %s --pass lower 2>&1 | filecheck %s --check-prefix=EARLY
 // RUN: not limn-opt %s --target c 2>&1 | filecheck %s --check-prefix=TOO-EARLY
