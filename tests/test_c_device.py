@@ -5,7 +5,9 @@ from __future__ import annotations
 import multiprocessing
 import os
 import shutil
+import signal
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -268,3 +270,29 @@ def test_more_virtual_elements_than_32_bits_count(c_device):
     total, rows = c_device.compile(parse(OUTER)).run(buffers(a, b))
     assert total.array[0] == a.sum() * b.sum()
     assert np.array_equal(rows.array, a * b.sum())
+
+
+def test_forks_while_another_python_thread_computes(c_device):
+    plan = threaded(c_device)
+    c_device.set_threads(2)
+    given, stop = buffers(np.ones(6000, np.float32)), threading.Event()
+
+    def busy() -> None:
+        while not stop.is_set():
+            plan.run(given)
+
+    worker = threading.Thread(target=busy)
+    worker.start()
+    try:
+        for _ in range(5):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                signal.alarm(30)
+                os._exit(0 if plan.run(given)[0].array[5] == 8 else 1)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        worker.join()
+        c_device.set_threads(1)

@@ -294,3 +294,17 @@ def test_buffers_are_aligned_and_know_where_they_are(size):
             assert buffer.address == buffer.array.ctypes.data
         buffer.array[...] = 1
         assert np.array_equal(buffer.array, np.ones(size))
+
+
+# ---------------------------------------------------------------------------------------------------- the environment
+
+
+def test_loading_a_library_leaves_the_environment_as_it_was(monkeypatch):
+    monkeypatch.delenv("GOMP_SPINCOUNT", raising=False)
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    with threads.patient_threads():
+        assert os.environ["GOMP_SPINCOUNT"] == threads.SPINS
+    assert "GOMP_SPINCOUNT" not in os.environ
+    monkeypatch.setenv("OMP_WAIT_POLICY", "active")
+    with threads.patient_threads():
+        assert "GOMP_SPINCOUNT" not in os.environ

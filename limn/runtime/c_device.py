@@ -124,6 +124,11 @@ class CDevice:
         self.arenas = _Arenas()
         self.libraries: dict[str, ctypes.CDLL] = {}
         self.building = threading.Lock()
+        if hasattr(os, "register_at_fork"):  # whoever holds the lock at a fork does not live in the child
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self.building = threading.Lock()
 
     def compile(self, module: ModuleOp) -> CPlan:
         """The plan of a graph module, which the passes rewrite in place."""

@@ -22,7 +22,7 @@ from limn.runtime.cache import Cache
 SEMANTIC_FLAGS = ("-ffp-contract=off", "-fwrapv")
 SPEED_FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math")
 LIBRARY_FLAGS = ("-shared", "-fPIC", "-w")
-NATIVE_FLAGS = (("-march=native",), ("-mcpu=native",), ())
+NATIVE_FLAGS = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 OPENMP_FLAGS = (("-fopenmp",), ())
 
 PROBE = """\

@@ -94,6 +94,7 @@ class _Scope:
     def __init__(self) -> None:
         self.names: dict[SSAValue, str] = {}
         self.taken: set[str] = set()
+        self.numbers: dict[str, int] = {}
         self.unnamed = 0
 
     def name(self, value: SSAValue) -> str:
@@ -111,7 +112,12 @@ class _Scope:
         foreign = re.search(r"[A-Z]|^(limn|omp|kernel|plan)(_|$)|_t$", hint)
         if hint in RESERVED or not re.match(r"[a-z]", hint) or foreign:
             hint = f"n_{hint}"
-        return _unused(hint, self.taken)
+        found = hint
+        while found in self.taken:  # where thousands have one name, counting on from the last beats counting from 1
+            self.numbers[hint] = self.numbers.get(hint, 0) + 1
+            found = f"{hint}_{self.numbers[hint]}"
+        self.taken.add(found)
+        return found
 
 
 # ------------------------------------------------------------------------------------------------------------- kernels
