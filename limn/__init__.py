@@ -6,7 +6,7 @@ from limn import Tensor, and train; `limn.ir(loss)` shows what runs. docs/archit
 from limn.autograd import grad
 from limn.codegen import ir
 from limn.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32
-from limn.random import set_seed
+from limn.random import get_rng_state, set_rng_state, set_seed
 from limn.realize import realize
 from limn.runtime import get_device, set_device
 from limn.tensor import Tensor
@@ -21,6 +21,7 @@ __all__ = [
     "float32",
     "float64",
     "get_device",
+    "get_rng_state",
     "grad",
     "int8",
     "int16",
@@ -29,5 +30,6 @@ __all__ = [
     "no_grad",
     "realize",
     "set_device",
+    "set_rng_state",
     "set_seed",
 ]
