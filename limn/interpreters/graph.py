@@ -127,8 +127,11 @@ def _cast(op: Operation, fold: Fold) -> Function:
         return (a.astype(np.float32) if target.numpy == ml_dtypes.bfloat16 else a).astype(target.numpy)
 
     def cut(a: Array) -> Array:
-        wide = a.astype(np.float64)
         low, high = float(target.min), float(target.max)
+        wide = a.astype(np.float32 if source.is_half else a.dtype, copy=False)
+        if wide.size and low < wide.min() and wide.max() < high:  # nothing to saturate, and no NaN
+            return wide.astype(target.numpy)
+        wide = wide.astype(np.float64)
         return np.clip(np.trunc(np.where(wide != wide, 0.0, wide)), low, high).astype(target.numpy)
 
     if target.kind == "bool":
