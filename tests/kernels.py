@@ -97,7 +97,7 @@ class RandomKernel:
         if kind <= 2 and axes:
             self._add((graph.SumOp if self._chance(0.7) else graph.MaxOp)(a, axes))
         elif kind == 3:
-            self._add(graph.NegOp(a))
+            self._add(graph.NegOp(a) if self._chance(0.5) else graph.RecipOp(a))
         elif kind == 4:
             self._add(schedule.KeepOp(a))
         elif kind == 5:

@@ -55,7 +55,7 @@ def test_many_random_kernels_keep_their_bits(first):
 def test_random_kernels_with_little_scratch_keep_their_bits():
     """Below what a row of totals needs the loops change places, or the kernel is refused; never other bits."""
     refused = reordered = 0
-    for seed in range(200, 240):
+    for seed in range(200, 260):
         kernel, plain = RandomKernel(seed, 14), RandomKernel(seed, 14)
         run_pipeline(plain.module, "lower")
         try:
@@ -68,7 +68,7 @@ def test_random_kernels_with_little_scratch_keep_their_bits():
         assert all(size <= 2 for size in sizes)
         reordered += str(kernel.module) != str(plain.module)
     assert refused < 5
-    assert reordered > 4
+    assert reordered > 3
 
 
 def typed_kernel(element) -> ModuleOp:

@@ -1,7 +1,8 @@
 """The elements of ``lower``: a value of a schedule kernel for the loop indices at hand.
 
-A value is computed in the innermost scope that wants it, once. What depends on a finished reduction, and row numbers,
-are computed as far out as they are known, so that a row's scale is not found again for each of its elements.
+A value is computed in the innermost scope that wants it, once. What depends on a finished reduction, row numbers, and
+what takes long are computed as far out as they are known, so that a row's scale is not found again for each of its
+elements.
 """
 
 from __future__ import annotations
@@ -75,13 +76,18 @@ def scratch(scope: Scope, dims: KernelDims, over: Sequence[int], element: Attrib
     return Memory(made, dict(zip(over, row_major(extents))))
 
 
+DEAR = (graph.ExpOp, graph.LogOp, graph.SqrtOp, graph.RecipOp)
+"""Ops that take so long that a loop around them should not repeat them."""
+
+
 class Elements:
     """Writes the ops that compute values; ``inputs`` are the memrefs of the kernel's arguments."""
 
     def __init__(self, dims: KernelDims, inputs: dict[SSAValue, SSAValue], stack_bytes: int):
         self.dims, self.inputs, self.stack_bytes = dims, inputs, stack_bytes
-        indexed = [op for op in dims.kernel.block.ops if isinstance(op, schedule.GatherOp | schedule.ScatterOp)]
-        self.row_numbers = {dims.same[op.row] for op in indexed}
+        ops = list(dims.kernel.block.ops)
+        self.early = {dims.same[op.row] for op in ops if isinstance(op, schedule.GatherOp | schedule.ScatterOp)}
+        self.early |= {dims.same[op.results[0]] for op in ops if isinstance(op, DEAR)}
 
     def value(self, scope: Scope, wanted: SSAValue) -> SSAValue:
         """``wanted`` for the element at hand, with the ops it takes written to the scopes where they belong."""
@@ -113,8 +119,8 @@ class Elements:
         return [self.dims.same[o] for o in op.operands if not isinstance(o, BlockArgument)]
 
     def _place(self, scope: Scope, value: SSAValue) -> Scope:
-        """The scope in which to compute ``value``: ``scope``, or further out what depends on a finished reduction."""
-        if not self.dims.direct[value] and value not in self.row_numbers:
+        """The scope in which to compute ``value``: ``scope``, or for some the outermost that has all its indices."""
+        if not self.dims.direct[value] and value not in self.early:
             return scope
         while (outer := scope.outer) is not None and self.dims.dims[value] <= outer.bound.keys():
             scope = outer  # a value has all dims of the reductions behind it, so they are known there

@@ -304,6 +304,29 @@ schedule.kernel @sums(%x: tensor<5x2xf32>, %i: tensor<5xi32>) -> tensor<7x3xf32>
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
 
+// What takes long stands outside of the loops that would repeat it.
+schedule.kernel @outer(%a: tensor<4xf32>, %b: tensor<3xf32>) -> tensor<4x3xf32> dims [i0 = 4, i1 = 3] rows 0 order [0, 1] {
+  %x = graph.view %a strides [1, 0] : tensor<4xf32> -> tensor<4x1xf32>
+  %l = graph.log %x : tensor<4x1xf32>
+  %n = graph.neg %l : tensor<4x1xf32>
+  %0 = graph.view %n strides [1, 0] : tensor<4x1xf32> -> tensor<4x3xf32>
+  %y = graph.view %b strides [0, 1] : tensor<3xf32> -> tensor<4x3xf32>
+  %z = graph.add %0, %y : tensor<4x3xf32>
+  schedule.yield %z : tensor<4x3xf32>
+}
+// CHECK:         nest.kernel @outer(%a: memref<4xf32>, %b: memref<3xf32>, %out: memref<12xf32>) {
+// CHECK-NEXT:      nest.for %i0 = 0 to 4 {
+// CHECK-NEXT:        %x = nest.load %a[%i0] : f32
+// CHECK-NEXT:        %l = nest.log %x : f32
+// CHECK-NEXT:        nest.for %i1 = 0 to 3 {
+// CHECK-NEXT:          %n = nest.neg %l : f32
+// CHECK-NEXT:          %y = nest.load %b[%i1] : f32
+// CHECK-NEXT:          %z = nest.add %n, %y : f32
+// CHECK-NEXT:          nest.store %z, %out[%i0 * 3 + %i1] : f32
+// CHECK-NEXT:        }
+// CHECK-NEXT:      }
+// CHECK-NEXT:    }
+
 // Division and reciprocal, and two results of one loop.
 schedule.kernel @two(%a: tensor<4xf32>, %b: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) dims [i0 = 4] rows 0 order [0] {
   %x = graph.view %a strides [1] : tensor<4xf32> -> tensor<4xf32>
