@@ -57,8 +57,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a sum beside what it needs": Mutant(
         "limn.passes._nest_kernel",
-        "level[r] + (dims.home(r) == tuple(scope.bound))",
-        "level[r]",
+        "before = level[reduce] - (dims.home(behind) == tuple(scope.bound))",
+        "before = level[reduce]",
         "test_lower.py::test_the_corpus_keeps_its_bits",
     ),
     "sums of one and of many elements as one": Mutant(

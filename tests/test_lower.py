@@ -279,7 +279,8 @@ def test_rows_are_read_at_most_twice_and_at_most_one_is_kept(name):
     module = CASES[name]().module
     run_pipeline(module, f"{SCHEDULE},lower")
     (kernel,) = [op for op in module.body.block.ops if isinstance(op, nest.KernelOp)]
-    reads = [op.memref for op in kernel.walk() if isinstance(op, nest.LoadOp) and op.memref in kernel.body.block.args]
+    loaded = [op.operands[0] for op in kernel.walk() if isinstance(op, nest.LoadOp)]
+    reads = [memref for memref in loaded if memref in kernel.block.args]
     assert max(reads.count(memref) for memref in reads) <= 2
     kept = [op for op in kernel.walk() if isinstance(op, nest.ScratchOp) and op.result.name_hint == "kept"]
     assert len(kept) <= 1

@@ -92,7 +92,10 @@ class _KernelLowering:
             scope.block.add_op(nest.ForOp([0], [self.dims.extents[dim]], body.block))
 
     def _reductions_at(self, scope: Scope, goals: Sequence[Goal]) -> list[list[graph.ReduceOp]]:
-        """The reductions to evaluate here: those with equal loops that need none of each other are a group."""
+        """The reductions to evaluate here: those with equal loops that need none of each other are a group.
+
+        Each is as late as those who need it allow, so that a group reads what its members share once.
+        """
         dims, needed = self.dims, set[graph.ReduceOp]()
         pending = [r for goal in goals for value in goal.needs for r in dims.direct[value]]
         while pending:
@@ -102,13 +105,15 @@ class _KernelLowering:
                 pending.extend(dims.direct[dims.operand_of(reduce)])
         level: dict[graph.ReduceOp, int] = {}
         groups: dict[tuple[object, ...], list[graph.ReduceOp]] = {}
-        for reduce in dims.reduces:
+        for reduce in reversed(dims.reduces):
             if reduce in needed:
-                behind = [r for r in dims.direct[dims.operand_of(reduce)] if r in needed]
-                level[reduce] = max((level[r] + (dims.home(r) == tuple(scope.bound)) for r in behind), default=0)
-                if dims.home(reduce) == tuple(scope.bound):
-                    kept, axes = dims.kept(reduce), dims.axes(reduce)
-                    groups.setdefault((level[reduce], kept, axes), []).append(reduce)
+                level.setdefault(reduce, 0)
+                for behind in dims.direct[dims.operand_of(reduce)]:
+                    before = level[reduce] - (dims.home(behind) == tuple(scope.bound))
+                    level[behind] = min(level.get(behind, 0), before)
+        for reduce in dims.reduces:
+            if reduce in needed and dims.home(reduce) == tuple(scope.bound):
+                groups.setdefault((level[reduce], dims.kept(reduce), dims.axes(reduce)), []).append(reduce)
         return [groups[key] for key in sorted(groups, key=lambda key: key[0])]  # pyright: ignore
 
     def _reduce(self, scope: Scope, group: Sequence[graph.ReduceOp]) -> None:
