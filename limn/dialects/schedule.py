@@ -20,8 +20,10 @@ The body is in normal form, so that its loops can be read off without an analysi
 
 ``order`` lists the dims from the outermost loop to the innermost; its first ``rows`` loops are shared by all phases of
 the kernel (a reduction, then what needs its result, is two phases). A dim is named ``r`` when no yield spans it, else
-``i``. ``schedule.keep`` holds its value in a row of scratch for the phases that follow; without it they compute the
-value again.
+``i``. A reduction that directly folds a reduction is one phase with it; otherwise a reduction runs in the latest phase
+that is early enough for those who need it, and those of one phase over the same dims share its loop. A value with no
+dims but rows is computed once a row. ``schedule.keep`` holds its value in a row of scratch for the phases that follow;
+without it they compute the value again.
 
     schedule.kernel @softmax(%x: tensor<8x16xf32>) -> tensor<8x16xf32> dims [i0 = 8, i1 = 16] rows 1 order [0, 1] {
       %0 = graph.view %x strides [16, 1] : tensor<8x16xf32> -> tensor<8x16xf32>
