@@ -10,9 +10,11 @@ import pytest
 from kernels import assert_same_bits
 from nest_kernels import NestKernel
 from xdsl.parser import Parser
+from xdsl.utils.exceptions import VerifyException
 
 from limn.analysis import dependence
 from limn.dialects import nest
+from limn.dialects.legality import IllegalOp, check
 from limn.interpreters import nest as fast
 from limn.interpreters import nest_lanes, nest_reference
 from limn.interpreters.nest_numpy import poison
@@ -393,8 +395,16 @@ def test_buffers_that_do_not_fit_are_refused(buffers, message):
 
 
 def test_arithmetic_in_halves_is_refused():
-    (kernel,) = parse("""nest.kernel @k(%x: memref<1xf16>) {
+    """By the verifier, by the table of what is legal, and by the interpreter on IR that nobody has verified."""
+    text = """builtin.module { nest.kernel @k(%x: memref<1xf16>) {
         %v = nest.load %x[0] : f16
-        %w = nest.add %v, %v : f16 }""")
-    with pytest.raises(TypeError, match=r"'nest.add' in @k computes in a half; widen to f32 first"):
+        %w = nest.neg %v : f16 } }"""
+    module = Parser(make_context(), text).parse_module()
+    (kernel,) = module.body.block.ops
+    with pytest.raises(VerifyException, match="'nest.neg' computes in f16; widen to f32 first, as lower does"):
+        module.verify()
+    for level in ("nest", "c"):
+        with pytest.raises(IllegalOp, match="'nest.neg' computes in f16; widen to f32 first, as lower does"):
+            check(module, level)
+    with pytest.raises(TypeError, match=r"'nest.neg' in @k computes in a half; widen to f32 first"):
         fast.run_kernel(kernel, [np.zeros(1, np.float16)])

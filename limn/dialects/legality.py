@@ -96,7 +96,5 @@ def check(module: ModuleOp, level: str) -> None:
         if isinstance(op, nest.ForOp) and op.kind.data not in legal.kinds:
             kinds = ", ".join(legal.kinds)
             raise IllegalOp(op, f"a loop of kind {op.kind.data} is not legal at level {level}, which has {kinds}")
-        if isinstance(op, nest.ValueOp) and not isinstance(op, nest.CastOp | nest.BitcastOp | nest.SelectOp):
-            half = next((v.type for v in (*op.operands, *op.results) if v.type in HALVES), None)
-            if half is not None:
-                raise IllegalOp(op, f"'{op.name}' computes in {half}; widen to f32 first, as lower does")
+        if isinstance(op, nest.ValueOp) and op.half is not None:
+            raise IllegalOp(op, f"'{op.name}' computes in {op.half}; widen to f32 first, as lower does")

@@ -740,11 +740,20 @@ SCALARS = (*ELEMENT_TYPES, i64)
 
 
 class ValueOp(IRDLOperation, ABC):
-    """Base of the arithmetic: operands and a result of one scalar type."""
+    """Base of the arithmetic: operands and a result of one scalar type, which is no half where something is computed:
+    halves are cast, selected, loaded and stored."""
 
     ACCEPTS: ClassVar[str] = "number"
+    COMPUTES: ClassVar[bool] = True
+
+    @property
+    def half(self) -> Attribute | None:
+        """The type in which the op should not compute, if it does."""
+        return next((v.type for v in (*self.operands, *self.results) if self.COMPUTES and v.type in (f16, bf16)), None)
 
     def verify_(self) -> None:
+        if self.half is not None:
+            raise VerifyException(f"'{self.name}' computes in {self.half}; widen to f32 first, as lower does")
         kind = self.results[0].type
         allowed = {
             "number": kind in SCALARS and kind != i1,
@@ -935,6 +944,7 @@ class SelectOp(_Typed):
 
     name = "nest.select"
     ACCEPTS: ClassVar[str] = "any"
+    COMPUTES: ClassVar[bool] = False
     T: ClassVar = VarConstraint("T", AnyAttr())
     condition = operand_def(i1)
     lhs = operand_def(T)
@@ -954,6 +964,7 @@ class CastOp(_Typed):
 
     name = "nest.cast"
     ACCEPTS: ClassVar[str] = "any"
+    COMPUTES: ClassVar[bool] = False
     operand = operand_def(AnyAttr())
     result = result_def(AnyAttr())
     traits = traits_def(Pure())
@@ -974,6 +985,7 @@ class BitcastOp(_Typed):
 
     name = "nest.bitcast"
     ACCEPTS: ClassVar[str] = "any"
+    COMPUTES: ClassVar[bool] = False
     operand = operand_def(AnyAttr())
     result = result_def(AnyAttr())
     traits = traits_def(Pure())

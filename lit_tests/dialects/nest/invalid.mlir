@@ -167,6 +167,22 @@ nest.kernel @k(%x: memref<4xf16>) {
 
 // -----
 
+nest.kernel @k(%x: memref<4xbf16>) {
+  %0 = nest.load %x[0] : bf16
+  %1 = nest.add %0, %0 : bf16
+}
+// CHECK: error: 'nest.add' computes in bf16; widen to f32 first, as lower does
+
+// -----
+
+nest.kernel @k(%x: memref<4xf16>) {
+  %0 = nest.load %x[0] : f16
+  %1 = nest.cmplt %0, %0 : f16
+}
+// CHECK: error: 'nest.cmplt' computes in f16; widen to f32 first, as lower does
+
+// -----
+
 nest.kernel @k() {
   %0 = nest.scratch : memref<4xf32>
 }
