@@ -16,14 +16,29 @@ from limn.passes import MODULES
 
 ROOT = Path(__file__).parent.parent / "limn"
 
-ROAD = """
-    tensor.py autograd.py trace.py view.py
-    dialects/graph.py dialects/schedule.py dialects/nest.py dialects/affine.py
-    analysis/nodes.py analysis/grouping.py analysis/merging.py
-    passes/fuse.py passes/_build_kernel.py passes/_keep_row.py passes/order.py
-    passes/lower.py passes/_nest_kernel.py passes/_nest_elements.py passes/_nest_values.py
-    targets/c.py runtime/c_device.py
-""".split()
+ROAD = [
+    "tensor.py",
+    "autograd.py",
+    "trace.py",
+    "view.py",
+    "dialects/graph.py",
+    "dialects/schedule.py",
+    "dialects/nest.py",
+    "dialects/affine.py",
+    "analysis/nodes.py",
+    "analysis/grouping.py",
+    "analysis/merging.py",
+    "passes/fuse.py",
+    "passes/_build_kernel.py",
+    "passes/_keep_row.py",
+    "passes/order.py",
+    "passes/lower.py",
+    "passes/_nest_kernel.py",
+    "passes/_nest_elements.py",
+    "passes/_nest_values.py",
+    "targets/c.py",
+    "runtime/c_device.py",
+]
 
 SKIPPED = {
     tokenize.COMMENT,
