@@ -104,6 +104,7 @@ def test_larger_random_graphs_keep_their_bits(seed):
         ("layer_norm", 1),
         ("layer_norm_gradient", 1),
         ("layer_norm_both_ways", 4),
+        ("cross_entropy", 2),
         ("sum_of_a_masked_view", 1),
         ("mean_of_everything", 1),
         ("gather", 1),

@@ -55,6 +55,8 @@ class Node:
 
 
 HEAVY_WORK = 1 << 20
+SMALL = 4
+"""How many times fewer elements than it folds a reduction has for those who use it to be computed again instead."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,16 @@ def _work(node: Node) -> int:
     if isinstance(node.op, (*graph.REDUCTIONS, *HEAVY)) or getattr(node.op, "recip", None) is not None:
         return HEAVY_WORK
     below = [a.base for a in node.operands]
-    return min(HEAVY_WORK, 1 + sum(b.work for b in below if isinstance(b, Node) and b.why is None))
+    return min(HEAVY_WORK, 1 + sum(b.work for b in below if isinstance(b, Node) and not _is_at_hand(b)))
+
+
+def _is_at_hand(node: Node) -> bool:
+    """Whether others find a value in memory: it is stored, or a reduction so small that it is rather stored itself."""
+    if node.why is not None:
+        return True
+    if not isinstance(node.op, graph.ReduceOp) or is_contraction(node):
+        return False
+    return SMALL * math.prod(node.shape) <= math.prod(node.source.view.shape)
 
 
 def varies(access: Access, depth: int = 16) -> set[int]:
