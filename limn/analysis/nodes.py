@@ -55,8 +55,8 @@ class Node:
 
 
 HEAVY_WORK = 1 << 20
-SMALL = 4
-"""How many times fewer elements than it folds a reduction has for those who use it to be computed again instead."""
+REPEATED = 4
+"""How many times a value is repeated for those who use it to be computed again, and itself to be stored."""
 
 
 @dataclass(frozen=True)
@@ -249,17 +249,15 @@ def _work(node: Node) -> int:
         return 0
     if isinstance(node.op, (*graph.REDUCTIONS, *HEAVY)) or getattr(node.op, "recip", None) is not None:
         return HEAVY_WORK
-    below = [a.base for a in node.operands]
-    return min(HEAVY_WORK, 1 + sum(b.work for b in below if isinstance(b, Node) and not _is_at_hand(b)))
+    return min(HEAVY_WORK, 1 + sum(_work_of(access) for access in node.operands))
 
 
-def _is_at_hand(node: Node) -> bool:
-    """Whether others find a value in memory: it is stored, or a reduction so small that it is rather stored itself."""
-    if node.why is not None:
-        return True
-    if not isinstance(node.op, graph.ReduceOp) or is_contraction(node):
-        return False
-    return SMALL * math.prod(node.shape) <= math.prod(node.source.view.shape)
+def _work_of(access: Access) -> int:
+    """The work behind an operand; none where it is in memory, or so small that it would rather be stored itself."""
+    base = access.base
+    if not isinstance(base, Node) or base.why is not None:
+        return 0
+    return 0 if REPEATED * math.prod(base.shape) <= access.view.size else base.work
 
 
 def varies(access: Access, depth: int = 16) -> set[int]:

@@ -26,14 +26,16 @@ and stores what others need:
 What must be in memory: requested outputs, assigned values, copies, scatters, tables that a gather addresses, and what
 a view reads other than by repeating it, permuting its dims and inserting or dropping dims of extent 1. A computed
 operand of a contraction is stored too, since each of its elements is read many times, and so is a value computed from
-folded rows before it is permuted, since it shares a kernel with its rows.
+folded rows before it is permuted, since it shares a kernel with its rows. A scatter of halves is stored in f32, and
+rounded by the kernels that read it.
 
 What shares a kernel: everything else that one kernel needs. A reduction joins the kernel of those who need it if it
 keeps all dims of the results (bias, activation and residual ride with a matrix product) or the leading ones, the rows
 (softmax and layer norm are one kernel each). Then phases follow each other inside the row loops, and at most one row
 is held in scratch (``schedule.keep``) so that each input is read at most twice. A kernel has at most one contraction
-and computes it once. A value that several kernels need is computed in each where that is cheap, else stored, by a
-kernel that computes it anyway if it can. Elementwise kernels over equal dims that share an input become one.
+and computes it once. A value that several kernels need is computed in each where that is cheap, given what is in memory
+and what is repeated along a dim (so the mean and deviation of a layer norm are stored, not its result), else stored, by
+a kernel that computes it anyway if it can. Elementwise kernels over equal dims that share an input become one.
 
 Where the decisions are: `limn/analysis/nodes.py` (what is computed, and from what), `grouping.py` (which kernels),
 `merging.py`; `_build_kernel.py` and `_keep_row.py` beside this file write the kernels. Each launch says `because` of
@@ -53,15 +55,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
 
 from limn.analysis.grouping import Group, Grouping, Limits
 from limn.analysis.merging import merge_siblings
 from limn.analysis.nodes import Access, FunctionNodes, Node
 from limn.dialects import graph, schedule
+from limn.dialects.legality import HALVES
 from limn.passes._build_kernel import build_kernel
 from limn.passes._keep_row import keep_row
 
@@ -90,11 +94,23 @@ class Fuse(ModulePass):
         for func in [inner for inner in op.body.ops if isinstance(inner, FuncOp)]:
             if not func.body.blocks or any(isinstance(inner, schedule.LaunchOp) for inner in func.body.block.ops):
                 continue
+            _widen_scatters(func)
             function = FunctionNodes(func)
             grouping = Grouping(function, limits)
             if self.merge:
                 merge_siblings(grouping, function.nodes)
             _rebuild(func, function, grouping, names)
+
+
+def _widen_scatters(func: FuncOp) -> None:
+    """Let scatters of halves total in f32 and round once: a kernel has no other memory to total in than its result."""
+    for op in list(func.body.block.ops):
+        if isinstance(op, graph.ScatterOp) and graph.element_of(op.result) in HALVES:
+            wide = graph.CastOp(op.rows, f32)
+            total = graph.ScatterOp(wide, op.index, graph.shape_of(op.result)[0])
+            rounded = graph.CastOp(total, graph.element_of(op.result))
+            total.location, total.result.name_hint = op.location, op.result.name_hint
+            Rewriter.replace_op(op, [wide, total, rounded])
 
 
 def _rebuild(func: FuncOp, function: FunctionNodes, grouping: Grouping, names: Iterator[str]) -> None:
