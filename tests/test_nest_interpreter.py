@@ -401,10 +401,10 @@ def test_arithmetic_in_halves_is_refused():
         %w = nest.neg %v : f16 } }"""
     module = Parser(make_context(), text).parse_module()
     (kernel,) = module.body.block.ops
-    with pytest.raises(VerifyException, match="'nest.neg' computes in f16; widen to f32 first, as lower does"):
+    with pytest.raises(VerifyException, match=r"'nest.neg' computes in f16; widen to f32 first, as lower does"):
         module.verify()
     for level in ("nest", "c"):
-        with pytest.raises(IllegalOp, match="'nest.neg' computes in f16; widen to f32 first, as lower does"):
+        with pytest.raises(IllegalOp, match=r"'nest.neg' computes in f16; widen to f32 first, as lower does"):
             check(module, level)
     with pytest.raises(TypeError, match=r"'nest.neg' in @k computes in a half; widen to f32 first"):
         fast.run_kernel(kernel, [np.zeros(1, np.float16)])

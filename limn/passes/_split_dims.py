@@ -11,10 +11,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from limn.dialects import graph, schedule
+from limn.dialects.legality import HALVES
 from limn.view import row_major
 
 
@@ -158,25 +159,30 @@ class KernelCutter:
         axes = set(op.reduced)
         groups = [g for g, dims in enumerate(self.cut.groups) if dims[0] in axes]
         if not (isinstance(op, graph.SumOp) and self.cut.ragged in groups and self._spans_ragged(op.operand)):
-            return self._fold(op, groups, space, op.result.name_hint)
-        total: SSAValue | None = None
-        for part in range(len(self.cut.parts)):
-            value = self._fold(op, groups, part, None)
-            total = value if total is None else self._add(graph.AddOp(total, value))
-        assert total is not None
+            total = self._fold(op, groups, space)
+        else:
+            total = self._fold(op, groups, 0)
+            for part in range(1, len(self.cut.parts)):
+                total = self._add(graph.AddOp(total, self._fold(op, groups, part)))
+        if graph.element_of(total) != graph.element_of(op.result):
+            total = self._add(graph.CastOp(total, graph.element_of(op.result)))
         total.name_hint = op.result.name_hint
         return total
 
-    def _fold(self, op: graph.SumOp | graph.MaxOp, groups: list[int], space: int | None, hint: str | None) -> SSAValue:
+    def _fold(self, op: graph.SumOp | graph.MaxOp, groups: list[int], space: int | None) -> SSAValue:
+        """The fold of a value as reductions one after the other. Several sums of halves are summed in f32: rounded
+        between them, they would be rounded more than once."""
         value = self._get(op.operand, space)
         places = [self.cut.place(g, space) for g in groups]
         steps = [[dims[k]] for part, dims in reversed(places) for k in part.folds]
         size = math.prod(graph.shape_of(value)[d] for [d] in steps)
         if all(len(dims) == 1 for _, dims in places) and size <= self.nested_from:
             steps = [[d for [d] in steps]]
+        is_sum_of_parts = isinstance(op, graph.SumOp) and (len(steps) > 1 or space is not None)
+        if is_sum_of_parts and graph.element_of(value) in HALVES:
+            value = self._add(graph.CastOp(value, f32))
         for dims in steps:
             value = self._add(type(op)(value, dims))
-        value.name_hint = hint
         return value
 
     def _add(self, op: Operation) -> SSAValue:

@@ -19,7 +19,7 @@ The dim is cut in the whole kernel, maxima and results along it too: a softmax s
 stores walk the same memory. Lanes are the largest of 16, 8 and 4 that divides the axis; they are given to axes that
 most buffers walk with stride 1. An axis of over 4096 that they do not divide is summed in parts, blocks first, the
 left-over elements last. Neighbouring axes that memory does not tell apart count as one axis. Several axes with many
-terms are summed one by one, the innermost first.
+terms are summed one by one, the innermost first. Sums of halves become sums of f32 that are rounded once, at the end.
 
 Bits: those of sums change, and only those: equal on whole numbers whose sums are exact; otherwise closer to the true
 sum. Integers and maxima keep their values. Which sums change depends on the graph and the options alone.

@@ -184,6 +184,31 @@ func.func @cuts(%x: tensor<3x4xf32>, %i: tensor<5xi32>) -> (tensor<4x3xf32>, ten
 
 // -----
 
+// A scatter of halves totals in f32 and is rounded once.
+func.func @scatter_of_halves(%x: tensor<5x2xf16>, %i: tensor<5xi32>) -> tensor<3x2xf16> {
+  %s = graph.scatter %x, %i : tensor<5x2xf16>, tensor<5xi32> -> tensor<3x2xf16>
+  func.return %s : tensor<3x2xf16>
+}
+// CHECK:      schedule.kernel @k0(%x: tensor<5x2xf16>, %i: tensor<5xi32>) -> tensor<3x2xf32> dims [r0 = 5, i1 = 2] rows 0 order [0, 1] {
+// CHECK-NEXT:   %0 = graph.view %x strides [2, 1] : tensor<5x2xf16> -> tensor<5x2xf16>
+// CHECK-NEXT:   %s = graph.cast %0 : tensor<5x2xf16> -> tensor<5x2xf32>
+// CHECK-NEXT:   %1 = graph.view %i strides [1, 0] : tensor<5xi32> -> tensor<5x1xi32>
+// CHECK-NEXT:   %s_1 = schedule.scatter %s[%1] strides [0, 1] : tensor<5x2xf32>, tensor<5x1xi32> -> tensor<3x2xf32>
+// CHECK-NEXT:   schedule.yield %s_1 : tensor<3x2xf32>
+// CHECK-NEXT: }
+// CHECK-NEXT: schedule.kernel @k1(%s: tensor<3x2xf32>) -> tensor<3x2xf16> dims [i0 = 3, i1 = 2] rows 0 order [0, 1] {
+// CHECK-NEXT:   %0 = graph.view %s strides [2, 1] : tensor<3x2xf32> -> tensor<3x2xf32>
+// CHECK-NEXT:   %s_1 = graph.cast %0 : tensor<3x2xf32> -> tensor<3x2xf16>
+// CHECK-NEXT:   schedule.yield %s_1 : tensor<3x2xf16>
+// CHECK-NEXT: }
+// CHECK-NEXT: func.func @scatter_of_halves(%x: tensor<5x2xf16>, %i: tensor<5xi32>) -> tensor<3x2xf16> {
+// CHECK-NEXT:   %s = schedule.launch @k0(%x, %i) because "rows are added at addresses" : (tensor<5x2xf16>, tensor<5xi32>) -> tensor<3x2xf32>
+// CHECK-NEXT:   %s_1 = schedule.launch @k1(%s) because "requested output" : (tensor<3x2xf32>) -> tensor<3x2xf16>
+// CHECK-NEXT:   func.return %s_1 : tensor<3x2xf16>
+// CHECK-NEXT: }
+
+// -----
+
 // A function keeps its assigns; a scatter has a kernel of its own, named by the dims that its results span.
 func.func @assigns(%w: tensor<6x3xf32>, %g: tensor<4x3xf32>, %i: tensor<4xi32>) {
   %s = graph.scatter %g, %i : tensor<4x3xf32>, tensor<4xi32> -> tensor<6x3xf32>

@@ -151,3 +151,20 @@ schedule.kernel @matmul(%a: tensor<4x768xf32>, %b: tensor<3x768xf32>) -> tensor<
 // CHECK-NEXT:   %s = graph.sum %p axes [2] : tensor<4x3x768xf32> -> tensor<4x3x1xf32>
 // CHECK-NEXT:   schedule.yield %s : tensor<4x3x1xf32>
 // CHECK-NEXT: }
+
+// -----
+
+// Halves are widened before the first sum and rounded after the last.
+schedule.kernel @halves(%x: tensor<768xf16>) -> tensor<1xf16> dims [r0 = 768] rows 0 order [0] {
+  %v = graph.view %x strides [1] : tensor<768xf16> -> tensor<768xf16>
+  %s = graph.sum %v axes [0] : tensor<768xf16> -> tensor<1xf16>
+  schedule.yield %s : tensor<1xf16>
+}
+// CHECK:      schedule.kernel @halves(%x: tensor<768xf16>) -> tensor<1xf16> dims [r0 = 48, r1 = 16] rows 0 order [0, 1] {
+// CHECK-NEXT:   %v = graph.view %x strides [16, 1] : tensor<768xf16> -> tensor<48x16xf16>
+// CHECK-NEXT:   %0 = graph.cast %v : tensor<48x16xf16> -> tensor<48x16xf32>
+// CHECK-NEXT:   %1 = graph.sum %0 axes [0] : tensor<48x16xf32> -> tensor<1x16xf32>
+// CHECK-NEXT:   %2 = graph.sum %1 axes [1] : tensor<1x16xf32> -> tensor<1x1xf32>
+// CHECK-NEXT:   %s = graph.cast %2 : tensor<1x1xf32> -> tensor<1x1xf16>
+// CHECK-NEXT:   schedule.yield %s : tensor<1x1xf16>
+// CHECK-NEXT: }

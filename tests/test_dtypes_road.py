@@ -1,0 +1,139 @@
+"""Each element type from graph to C: the corpus retyped, under the bits that each stage is held to."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from corpus import CASES, Builder, Case
+from native import poisoned, same_bits
+from retyped import FLOATS, INTS, of_ints, retyped
+from xdsl.dialects.builtin import bf16, f16, f32, i32
+
+from limn.dialects import graph, nest
+from limn.dtypes import BY_MLIR
+from limn.interpreters import graph as graph_interpreter
+from limn.interpreters import nest as nest_interpreter
+from limn.interpreters import schedule as schedule_interpreter
+from limn.pipelines import PIPELINES, run_pipeline
+
+HALVES = {"f16": f16, "bf16": bf16}
+TYPES = FLOATS | INTS
+INTS_OF_CORPUS = of_ints()
+
+QUICK = [
+    "softmax_wide",
+    "matmul_bias_relu",
+    "layer_norm_both_ways",
+    "pad_at_both_ends",
+    "reshape_merges_and_splits",
+    "comparisons_and_bools",
+]
+"""Cases of the quick tier."""
+
+
+def names_for(kind: str) -> list[str]:
+    return INTS_OF_CORPUS if kind in INTS else list(CASES)
+
+
+def pairs(kinds: dict) -> list:
+    """(element type, case) of all the corpus; most are of the full tier."""
+    return [
+        pytest.param(kind, name, marks=() if name in QUICK else pytest.mark.full)
+        for kind in kinds
+        for name in names_for(kind)
+    ]
+
+
+def case_of(kind: str, name: str) -> Case:
+    return retyped(CASES[name](), TYPES[kind])
+
+
+def inputs_of(case: Case) -> list[np.ndarray]:
+    """Inputs of the whole range of ints, so that sums and products wrap; row numbers stay in their tables."""
+    rng, arrays = np.random.default_rng(3), case.inputs()
+    for place, array in enumerate(arrays):
+        if array.dtype.kind == "i" and place not in case.below:
+            info = np.iinfo(array.dtype)
+            arrays[place] = rng.integers(info.min, info.max, array.shape, array.dtype, endpoint=True)
+    return arrays
+
+
+def assert_bits(got, want, what: str) -> None:
+    assert len(got) == len(want)
+    for place, (mine, theirs) in enumerate(zip(got, want)):
+        mine, theirs = np.ascontiguousarray(mine).reshape(-1), np.ascontiguousarray(theirs).reshape(-1)
+        assert mine.dtype == theirs.dtype
+        assert same_bits(mine, theirs), f"{what}: output {place} of {theirs.dtype}"
+
+
+def run_nest(module, arrays: list[np.ndarray], interpreter=nest_interpreter) -> list[np.ndarray]:
+    """The outputs of the plan of a nest module, poisoned before."""
+    program = interpreter.Program(module)
+    arguments = program.plan.block.args[program.plan.input_count :][: program.plan.output_count]
+    given = [np.ascontiguousarray(a).reshape(-1).copy() for a in arrays]
+    given += [poisoned(*extent_and_dtype(argument)) for argument in arguments]
+    outputs = given[len(arrays) :]
+    with np.errstate(all="ignore"):
+        program.run(given)
+    return outputs
+
+
+def extent_and_dtype(argument):
+    kind = nest.memref_of(argument)
+    return kind.get_shape()[0], BY_MLIR[str(kind.element_type)].numpy
+
+
+# ---- graph to nest
+
+
+@pytest.mark.parametrize(("kind", "name"), pairs(FLOATS | INTS))
+def test_fusing_and_lowering_keep_the_bits_of_the_graph(kind, name):
+    """Each op on halves rounds once wherever it runs, so a fused kernel has the bits of one op at a time."""
+    case = case_of(kind, name)
+    arrays = inputs_of(case)
+    with np.errstate(all="ignore"):
+        want = graph_interpreter.run(case.func, arrays, "ascending")
+    run_pipeline(case.module, "expand-custom,fuse,order,dedupe")
+    case.module.verify()
+    assert_bits(schedule_interpreter.run(case.module, arrays, "ascending"), want, "schedule")
+    run_pipeline(case.module, "lower")
+    case.module.verify()
+    assert_bits(run_nest(case.module, arrays), want, "nest")
+
+
+# ---- sums in parts
+
+
+def sums(element, *shape: int, axes=(1,)) -> Case:
+    b = Builder()
+    return b.case(b.sum(b.arg(*shape, of=element), *axes))
+
+
+@pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.parametrize("shape", [(3, 64), (2, 8192), (2, 4097), (3, 5000)], ids=str)
+def test_a_sum_of_halves_in_parts_is_rounded_once(kind, shape):
+    case = sums(HALVES[kind], *shape)
+    arrays = case.inputs(seed=5)
+    exact = arrays[0].astype(np.float64).sum(1)
+    run_pipeline(case.module, "fuse,split-reduce")
+    case.module.verify()
+    (kernel,) = [op for op in case.module.walk() if op.name == "schedule.kernel"]
+    folds = [op for op in kernel.walk() if isinstance(op, graph.SumOp)]
+    assert len(folds) > 1 and all(graph.element_of(op.result) == f32 for op in folds)
+    (got,) = schedule_interpreter.run(case.module, arrays, "ascending")
+    dtype, error = got.dtype, 1e-6 * np.abs(arrays[0].astype(np.float64)).sum(1)
+    low, high = (np.float32(exact - error)).astype(dtype), np.float32(exact + error).astype(dtype)
+    got = got.reshape(-1).astype(np.float32)
+    assert np.all((low.astype(np.float32) <= got) & (got <= high.astype(np.float32)))
+
+
+@pytest.mark.parametrize("kind", HALVES)
+def test_a_scatter_of_halves_is_rounded_once(kind):
+    """Ones added to a total of 4096 would be lost in either half."""
+    b = Builder()
+    rows, index = b.arg(5000, 2, of=HALVES[kind]), b.arg(5000, of=i32, below=3)
+    case = b.case(b.op(graph.ScatterOp(rows, index, 3)))
+    arrays = [np.ones((5000, 2), BY_MLIR[kind].numpy), np.repeat(np.int32([1, 2]), [4900, 100])]
+    want = np.repeat(np.float32([0, 4900, 100]), 2).astype(BY_MLIR[kind].numpy)
+    run_pipeline(case.module, PIPELINES["nest"][0])
+    assert_bits(run_nest(case.module, arrays), [want], "nest")
