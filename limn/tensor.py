@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from limn import autograd
+from limn import autograd, indexing
 from limn import trace as t
 from limn.dialects.graph import AssignOp, ConstOp
 from limn.dtypes import (
@@ -31,7 +31,7 @@ from limn.dtypes import (
     scalar_dtype,
 )
 from limn.functions import Functions
-from limn.indexing import index
+from limn.functions.pieces import ints_of
 from limn.realize import pending, realize_nodes
 from limn.runtime import Buffer
 from limn.trace import Leaf, Node, ScalarTag
@@ -368,7 +368,7 @@ class Tensor(Functions):
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in row-major order under another shape of equal size; one extent may be -1."""
-        wanted = list(_ints(shape, "reshape"))
+        wanted = list(ints_of(shape, "reshape"))
         if wanted.count(-1) == 1:
             known = prod(n for n in wanted if n != -1)
             if known > 0 and self.size % known == 0:
@@ -381,7 +381,7 @@ class Tensor(Functions):
 
     def permute(self, *dims: Any) -> Tensor:
         """Reorder the dims: dim k of the result is dim dims[k]."""
-        wanted = [self._dim(d, "permute") for d in _ints(dims, "permute")]
+        wanted = [self._dim(d, "permute") for d in ints_of(dims, "permute")]
         if sorted(wanted) != list(range(self.ndim)):
             raise ValueError(f"permute: {tuple(wanted)} does not name each dim of shape {self.shape} once")
         return Tensor._of(t.move(self._node, View.contiguous(self.shape).permute(wanted)))
@@ -406,7 +406,7 @@ class Tensor(Functions):
     def expand(self, *shape: Any) -> Tensor:
         """Repeat dims of extent 1 up to `shape`, which may have more leading dims; -1 keeps a dim. Takes no
         memory."""
-        wanted = list(_ints(shape, "expand"))
+        wanted = list(ints_of(shape, "expand"))
         lead = len(wanted) - self.ndim
         if lead >= 0:
             wanted = [self.shape[d - lead] if n == -1 and d >= lead else n for d, n in enumerate(wanted)]
@@ -432,39 +432,19 @@ class Tensor(Functions):
             raise ValueError(f"shrink: bounds {bounds} do not lie in shape {self.shape}, or leave nothing")
         return Tensor._of(t.move(self._node, View.contiguous(self.shape).shrink(bounds)))
 
-    def flip(self, *dims: Any) -> Tensor:
-        """Reverse the order along these dims, all of them if none is named."""
-        wanted = [self._dim(d, "flip") for d in _ints(dims, "flip")] or list(range(self.ndim))
-        return Tensor._of(t.move(self._node, View.contiguous(self.shape).flip(wanted)))
-
-    def squeeze(self, dim: int | None = None) -> Tensor:
-        """Drop a dim of extent 1 (left alone if it is larger), or all such dims."""
-        drop = None if dim is None else self._dim(dim, "squeeze")
-        kept = [n for d, n in enumerate(self.shape) if n != 1 or (drop is not None and d != drop)]
-        return self.reshape(kept)
-
-    def unsqueeze(self, dim: int) -> Tensor:
-        """Insert a dim of extent 1 at position `dim`."""
-        if not -self.ndim - 1 <= dim <= self.ndim:
-            raise IndexError(f"unsqueeze: dim {dim} is outside -{self.ndim + 1} to {self.ndim} for shape {self.shape}")
-        at = dim % (self.ndim + 1)
-        return self.reshape([*self.shape[:at], 1, *self.shape[at:]])
-
-    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-        """Merge the dims start_dim to end_dim into one."""
-        if self.ndim == 0:
-            return self.reshape(1)
-        a, b = self._dim(start_dim, "flatten"), self._dim(end_dim, "flatten")
-        return self.reshape([*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :]])
-
     def contiguous(self) -> Tensor:
         """The same values in memory of their own, once computed: a barrier for views and fusion."""
         return Tensor._of(t.contiguous(self._node))
 
     def __getitem__(self, key: Any) -> Tensor:
-        """numpy's basic indexing as views: ints, slices with any step, None, Ellipsis; and rows by one int
-        tensor or array, negative numbers counting from the end."""
-        return index(self, key)
+        """numpy's indexing: ints, slices with any step, None and Ellipsis as views; int tensors, arrays and lists
+        pick elements, negative numbers counting from the end. A bool mask is refused: use where."""
+        return indexing.index(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """x[key] = value, by `assign`: what was computed from x before keeps the old values. A number, or what
+        broadcasts to the shape of x[key]; where an index tensor names an element twice, the last one counts."""
+        indexing.assign(self, key, value)
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:
@@ -507,13 +487,6 @@ class Tensor(Functions):
         gradient evenly."""
         axes = self._axes(dim if axis is None else axis, "max")
         return self._reduced(t.largest(self._node, axes), axes, keepdim or keepdims)
-
-    def min(self, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
-        """The smallest value over one dim, a tuple of dims, or all; NaN if there is one. Ties share the
-        gradient evenly."""
-        axes = self._axes(dim if axis is None else axis, "min")
-        node = _mirror(t.largest(_mirror(self._node), axes))
-        return self._reduced(node, axes, keepdim or keepdims)
 
     def matmul(self, other: Any) -> Tensor:
         """The matrix product, as `@`: (..., m, k) by (..., k, n) with batch dims that broadcast; a 1-d
@@ -636,24 +609,6 @@ def _matmul_views(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[View, View, t
     transposed = View.contiguous(columns).permute([*range(rank - 2), rank - 1, rank - 2])
     shape = (*batch, *([m] if len(a) > 1 else []), *([n] if len(b) > 1 else []))
     return View.contiguous(rows).expand(whole), transposed.expand(whole), shape
-
-
-def _mirror(a: Node) -> Node:
-    """Reverses the order of all values of a dtype, and undoes itself: -x for floats, -1 - x for ints, which
-    never overflows, not x."""
-    if a.dtype is bool_:
-        return t.where(a, t.const(False, a.shape, bool_), t.const(True, a.shape, bool_))
-    return t.neg(a) if a.dtype.is_float else t.add(t.neg(a), t.const(-1, a.shape, a.dtype))
-
-
-def _ints(values: tuple[Any, ...], name: str) -> list[int]:
-    """Ints given one by one or as one sequence: f(4, 3) or f((4, 3))."""
-    if len(values) == 1 and isinstance(values[0], tuple | list):
-        values = tuple(values[0])
-    for value in values:
-        if not isinstance(value, int | np.integer) or isinstance(value, bool):
-            raise TypeError(f"{name}: expected ints, got {value!r} in {values}")
-    return [int(v) for v in values]
 
 
 def _pairs_of(pairs: Any, rank: int, name: str, what: str) -> list[tuple[int, int]]:

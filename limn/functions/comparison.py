@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limn import trace as t
-from limn.dtypes import bool_, int32
+from limn.dtypes import bool_, check_scalar, int32
 from limn.functions.pieces import equal, fit, less_equal, not_, ordered
 from limn.trace import Node, no_grad
 
@@ -51,6 +51,22 @@ class Comparison:
         node = self._node
         return self._of(not_(ordered(node)) if node.dtype.is_float else t.const(False, node.shape, bool_))
 
+    def isinf(self) -> Tensor:
+        """True where the element is inf or -inf."""
+        node = self._node
+        if not node.dtype.is_float:
+            return self._of(t.const(False, node.shape, bool_))
+        low, high = _ends(node)
+        return self._of(t.where(equal(node, high), t.const(True, node.shape, bool_), equal(node, low)))
+
+    def isfinite(self) -> Tensor:
+        """True where the element is neither infinite nor NaN."""
+        node = self._node
+        if not node.dtype.is_float:
+            return self._of(t.const(True, node.shape, bool_))
+        low, high = _ends(node)
+        return self._of(t.where(t.less(node, high), t.less(low, node), t.const(False, node.shape, bool_)))
+
     def _logic(self, other: Any, name: str, function: Any) -> Tensor:
         pair = self._operands(name, self, other)
         if pair is None:
@@ -65,10 +81,29 @@ class Comparison:
     def __or__(self, other: Any) -> Tensor:
         return self._logic(other, "|", lambda a, b: t.where(a, a, b))
 
-    __rand__, __ror__ = __and__, __or__
+    def __xor__(self, other: Any) -> Tensor:
+        return self._logic(other, "^", lambda a, b: t.where(a, not_(b), b))
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
 
     def __invert__(self) -> Tensor:
         return self._logic(True, "~", lambda a, true: not_(a))
+
+    def logical_and(self, other: Any) -> Tensor:
+        """True where both are not zero; NaN is not zero. Any dtypes, numbers too."""
+        return _truth(self) & _truth(self._as_tensor(other))
+
+    def logical_or(self, other: Any) -> Tensor:
+        """True where one of them is not zero."""
+        return _truth(self) | _truth(self._as_tensor(other))
+
+    def logical_xor(self, other: Any) -> Tensor:
+        """True where exactly one of them is not zero."""
+        return _truth(self) ^ _truth(self._as_tensor(other))
+
+    def logical_not(self) -> Tensor:
+        """True where the element is zero."""
+        return ~_truth(self)
 
     # ---- selection
 
@@ -88,6 +123,19 @@ class Comparison:
                 f"where: the condition has shape {self.shape}, the values {pair[0].shape}; they must broadcast"
             )
         return self._of(t.where(t.expand(self._node, shape), *(t.expand(node, shape) for node in pair)))
+
+    def masked_fill(self, mask: Any, value: Any) -> Tensor:
+        """This tensor with `value`, a number or a 0-d tensor, where the bool `mask` is true; mask and tensor
+        broadcast. Where it is filled the gradient is 0. TypeError for a mask that is not bool."""
+        mask = self._as_tensor(mask)
+        if mask.dtype is not bool_:
+            raise TypeError(f"masked_fill: the mask is {mask.dtype.name}, not bool; write x.masked_fill(mask != 0, ..)")
+        if isinstance(value, bool | int | float | np.generic):
+            value = self._of(t.scalar(check_scalar(value, self.dtype), (), self.dtype))
+        value = self._as_tensor(value)
+        if value.shape != ():
+            raise ValueError(f"masked_fill: the value has shape {value.shape}, not one element; use where")
+        return mask.where(value.cast(self.dtype), self)
 
     def maximum(self, other: Any) -> Tensor:
         """The larger of two, elementwise; NaN if either is. At a tie each side gets half of the gradient."""
@@ -118,3 +166,12 @@ class Comparison:
             return [to_a, to_b]
 
         return self._of(t.cast(t.with_rule(value, (a, b), share), pair[0].dtype))
+
+
+def _ends(node: Node) -> tuple[Node, Node]:
+    low, high = (t.const(end, node.shape, node.dtype) for end in (float("-inf"), float("inf")))
+    return low, high
+
+
+def _truth(x: Tensor) -> Tensor:
+    return x.cast(bool_)

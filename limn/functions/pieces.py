@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from limn import trace as t
-from limn.dtypes import bool_, float32
+from limn.dtypes import DType, bool_, float32, float64, int32
+from limn.runtime.buffers import Buffer
 from limn.trace import Node
 
 if TYPE_CHECKING:
@@ -22,12 +24,53 @@ def shape_of(given: tuple[Any, ...], name: str) -> tuple[int, ...]:
     return tuple(int(n) for n in shape)
 
 
+def ints_of(values: tuple[Any, ...], name: str) -> list[int]:
+    """Ints given one by one or as one sequence: f(4, 3) or f((4, 3))."""
+    if len(values) == 1 and isinstance(values[0], tuple | list):
+        values = tuple(values[0])
+    for value in values:
+        if not isinstance(value, int | np.integer) or isinstance(value, bool):
+            raise TypeError(f"{name}: expected ints, got {value!r} in {values}")
+    return [int(v) for v in values]
+
+
+def dims_of(x: Tensor, values: tuple[Any, ...], name: str) -> list[int]:
+    """Dims given one by one or as one sequence, counted from 0."""
+    return [x._dim(d, name) for d in ints_of(values, name)]
+
+
 def fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
 
 
 def widened(x: Tensor) -> Tensor:
     return x if x.dtype.is_float and not x.dtype.is_half else x.cast(float32)
+
+
+@lru_cache(maxsize=256)
+def _counted(n: int) -> Buffer:
+    return Buffer.of(np.arange(n), int32)
+
+
+def row_of(n: int) -> Node:
+    """0 to n - 1, in bytes that all users of this n share."""
+    return t.buffer_node(_counted(n), (n,))
+
+
+def iota(shape: tuple[int, ...], dim: int) -> Node:
+    """The index along `dim` in every element of `shape`, int32."""
+    line = t.reshape(row_of(shape[dim]), [n if d == dim else 1 for d, n in enumerate(shape)])
+    return t.expand(line, shape)
+
+
+def compute_dtype(dtype: DType) -> DType:
+    """Where functions of floats compute: float64 in itself, all others in float32."""
+    return dtype if dtype is float64 else float32
+
+
+def result_dtype(dtype: DType) -> DType:
+    """The dtype of such a function's result: a float stays, ints and bool give float32."""
+    return dtype if dtype.is_float else float32
 
 
 def not_(a: Node) -> Node:
@@ -46,6 +89,19 @@ def _neither(a: Node, b: Node) -> Node:
     return ordered(t.add(a, b)) if a.dtype.is_float else t.const(True, a.shape, bool_)
 
 
+def same(a: Node, b: Node) -> Node:
+    """a == b for ints."""
+    return not_(t.where(t.less(a, b), t.const(True, a.shape, bool_), t.less(b, a)))
+
+
+def mirror(a: Node) -> Node:
+    """Reverses the order of all values of a dtype, and undoes itself: -x for floats, -1 - x for ints, which
+    never overflows, not x."""
+    if a.dtype is bool_:
+        return not_(a)
+    return t.neg(a) if a.dtype.is_float else t.add(t.neg(a), t.const(-1, a.shape, a.dtype))
+
+
 def equal(a: Node, b: Node) -> Node:
     false = t.const(False, a.shape, bool_)
     return t.where(t.less(a, b), false, t.where(t.less(b, a), false, _neither(a, b)))
@@ -56,3 +112,19 @@ def less_equal(a: Node, b: Node) -> Node:
         return not_(t.less(b, a))
     true, false = t.const(True, a.shape, bool_), t.const(False, a.shape, bool_)
     return t.where(t.less(a, b), true, t.where(t.less(b, a), false, _neither(a, b)))
+
+
+def row_numbers(x: Tensor, rows: Any, name: str) -> Node:
+    """Row numbers as an int32 node."""
+    rows = x._as_tensor(rows)
+    if not x.shape:
+        raise IndexError(f"{name}: a 0-d tensor has no rows")
+    if rows.dtype.kind != "int":
+        hint = "use where for a mask" if rows.dtype.kind == "bool" else "cast it to int32"
+        raise IndexError(f"{name}: row numbers must be ints, got {rows.dtype.name}; {hint}")
+    return t.cast(rows._node, int32)
+
+
+def checked(rows: Node, count: int) -> Node:
+    """The row numbers themselves; one outside 0 to count - 1 is an IndexError when they are computed."""
+    return t.gather(row_of(count), rows)
