@@ -25,7 +25,7 @@ import numpy as np
 import limn
 from limn import Tensor
 
-SECONDS = 2.0  # what each comparison may take
+SECONDS = 4.0  # about what each comparison takes
 MOST_ROUNDS = 200
 
 
@@ -41,14 +41,24 @@ class Contest:
 
 @dataclass
 class Result:
-    """Medians over the rounds of one contest."""
+    """The times of both sides over the rounds of one contest, in seconds, round by round."""
 
-    name: str
+    contest: Contest
     threads: int
-    limn: float
-    torch: float
-    ratio: float
-    work: float
+    limn: list[float]
+    torch: list[float]
+
+    def row(self) -> str:
+        """Median and best of each side, and torch's time over limn's: the median over the rounds, and best by best."""
+        rounds = statistics.median(theirs / ours for ours, theirs in zip(self.limn, self.torch))
+        best = min(self.torch) / min(self.limn)
+        times = " | ".join(self.times(side) for side in (self.limn, self.torch))
+        return f"| {self.contest.name} | {self.threads} | {times} | {rounds:.2f} | {best:.2f} |"
+
+    def times(self, side: list[float]) -> str:
+        work = self.contest.work
+        rate = f" ({work / min(side) / 1e9:.0f} GFLOP/s)" if work else ""
+        return f"{statistics.median(side) * 1e6:,.0f} | {min(side) * 1e6:,.0f}{rate}"
 
 
 def clocked(call: Callable[[], Any]) -> float:
@@ -65,13 +75,11 @@ def compete(contest: Contest, threads: int) -> Result:
         contest.limn()
         contest.torch()
     pair = 2 * (clocked(contest.limn) + clocked(contest.torch))
-    ours, theirs, ratios = [], [], []
+    result = Result(contest, threads, [], [])
     for _ in range(max(5, min(MOST_ROUNDS, int(SECONDS / pair)))):
-        theirs.append(clocked(contest.torch))
-        ours.append(clocked(contest.limn))
-        ratios.append(theirs[-1] / ours[-1])
-    middle = statistics.median
-    return Result(contest.name, threads, middle(ours), middle(theirs), middle(ratios), contest.work)
+        result.torch.append(clocked(contest.torch))
+        result.limn.append(clocked(contest.limn))
+    return result
 
 
 # --------------------------------------------------------------------------------------------------------- the contests
@@ -214,13 +222,10 @@ def report(results: list[Result], cold: float, warm: float, imports: dict[str, f
     lines = [
         f"{processor()}; {device.compiler.version}; Python {platform.python_version()}, torch {torch.__version__}.",
         "",
-        "| work | threads | limn | torch | torch / limn |",
-        "|---|---|---|---|---|",
+        "| work | threads | limn, us | best | torch, us | best | torch / limn | of the best |",
+        "|---|---|---|---|---|---|---|---|",
+        *(result.row() for result in results),
     ]
-    for r in results:
-        rates = [f" ({r.work / t / 1e9:.0f} GFLOP/s)" if r.work else "" for t in (r.limn, r.torch)]
-        ours, theirs = f"{r.limn * 1e6:,.0f} us{rates[0]}", f"{r.torch * 1e6:,.0f} us{rates[1]}"
-        lines.append(f"| {r.name} | {r.threads} | {ours} | {theirs} | {r.ratio:.2f} |")
     lines += [
         "",
         "| once | seconds |",
