@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+from pathlib import Path
+
 import numpy as np
 import pytest
 from corpus import CASES, Builder, Case
-from native import poisoned, same_bits
+from native import Error, build, poisoned, same_bits
 from retyped import FLOATS, INTS, of_ints, retyped
 from xdsl.dialects.builtin import bf16, f16, f32, i32
 
-from limn.dialects import graph, nest
+from limn.dialects import graph, legality, nest
 from limn.dtypes import BY_MLIR
 from limn.interpreters import graph as graph_interpreter
 from limn.interpreters import nest as nest_interpreter
 from limn.interpreters import schedule as schedule_interpreter
 from limn.pipelines import PIPELINES, run_pipeline
+from limn.targets import c
 
 HALVES = {"f16": f16, "bf16": bf16}
 TYPES = FLOATS | INTS
@@ -137,3 +142,54 @@ def test_a_scatter_of_halves_is_rounded_once(kind):
     want = np.repeat(np.float32([0, 4900, 100]), 2).astype(BY_MLIR[kind].numpy)
     run_pipeline(case.module, PIPELINES["nest"][0])
     assert_bits(run_nest(case.module, arrays), [want], "nest")
+
+
+# ---- nest to C
+
+BATCHES = [
+    *(pytest.param(kind, QUICK, id=f"{kind}-some") for kind in HALVES),
+    *(pytest.param(kind, names_for(kind), marks=pytest.mark.full, id=f"{kind}-all") for kind in ("f16", *INTS)),
+    *(
+        pytest.param(kind, list(CASES)[::2], marks=pytest.mark.full, id=f"{kind}-every-other")
+        for kind in ("bf16", "f64")
+    ),
+]
+
+
+class Programs:
+    """The plans of several cases in one library, since a compiler takes long to start."""
+
+    def __init__(self, cases: dict[str, Case], folder: Path):
+        self.modules = {name: case.module for name, case in cases.items()}
+        texts: list[str] = []
+        for name, module in self.modules.items():
+            run_pipeline(module, PIPELINES["c"][0].replace("parallelize", "parallelize{grain=8}"))
+            module.verify()
+            legality.check(module, "c")
+            ops = list(module.body.block.ops)
+            kernels = {op.sym_name.data: op for op in ops if isinstance(op, nest.KernelOp)}
+            callees = {symbol: f"kernel_{name}_{symbol}" for symbol in kernels}
+            texts += [c.kernel_text(kernel, callees[symbol]) for symbol, kernel in kernels.items()]
+            (plan,) = [op for op in ops if isinstance(op, nest.PlanOp)]
+            texts.append(c.plan_text(plan, f"plan_{name}", kernels, callees))
+        self.library = build(c.c_file(texts), folder, "-fopenmp", "-O1")
+
+    def run(self, name: str, arrays: list[np.ndarray]) -> list[np.ndarray]:
+        """The outputs of one plan, poisoned before."""
+        (plan,) = [op for op in self.modules[name].body.block.ops if isinstance(op, nest.PlanOp)]
+        given = [np.ascontiguousarray(a).reshape(-1).copy() for a in arrays]
+        given += [poisoned(*extent_and_dtype(argument)) for argument in plan.block.args[len(arrays) :]]
+        outputs = given[len(arrays) :][: plan.output_count]
+        table = (ctypes.c_void_p * len(given))(*(a.ctypes.data for a in given))
+        assert self.library[f"plan_{name}"](table, ctypes.byref(Error())) == 0
+        return outputs
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on this machine")
+@pytest.mark.parametrize(("kind", "names"), BATCHES)
+def test_c_has_the_bits_of_the_nest_interpreter(kind, names, tmp_path):
+    cases = {name: case_of(kind, name) for name in names}
+    arrays = {name: inputs_of(case) for name, case in cases.items()}
+    programs = Programs(cases, tmp_path)
+    for name, module in programs.modules.items():
+        assert_bits(programs.run(name, arrays[name]), run_nest(module, arrays[name]), name)
