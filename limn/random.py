@@ -4,17 +4,19 @@ A draw makes two words of 32 bits for each element from the element's number and
 the closed set. So random numbers fuse into the kernels that use them, nothing is stored for a backward, which computes
 its mask again, and every device gets the same bits, since nothing but i32 arithmetic and exact f32 steps is used.
 
-The network: (left, right) -> (right, left + key + F(right)), five rounds, keyed anew in each. F(x) is x * x, modulo
-2**32, plus its own top 17 bits: the square spreads each bit upwards, the sum brings the top back down (there is no
-shift among the primitives; a cast to float32, times 2**-15, and back are one). What the counter-based generators
-of Salmon, Moraes, Dror and Shaw (Parallel random numbers: as easy as 1, 2, 3, SC 2011) do with two products and wide
-halves is done here with what vector units multiply fast; a network of such rounds is Luby's and Rackoff's construction
-(How to construct pseudorandom permutations, 1988). Three rounds already pass the tests that `tests/test_random.py`
-makes with five, and dieharder; the other two are margin.
+The network: (left, right) -> (right, left + F(right)), five rounds. F is t plus its own top 17 bits, where t = x * (2 *
+x + key) modulo 2**32 and the key is odd: the product, a permutation whose top bits depend on all bits below (it is the
+one inside RC6, by Rivest, Robshaw, Sidney and Yin, 1998), spreads each bit upwards, and the sum brings the top back
+down (there is no shift among the primitives; a cast to float32, times 2**-15, and back are one). A network of such
+rounds is Luby's and Rackoff's construction (How to construct pseudorandom permutations, 1988); making random numbers
+by such a block cipher in counter mode, with few rounds, is Salmon's, Moraes's, Dror's and Shaw's idea (Parallel random
+numbers: as easy as 1, 2, 3, SC 2011). With four rounds, one less than the first word has, it passes dieharder and the
+tests of `tests/test_random.py` on ten times as many words; with three, the second word fails some of them. A plain
+square for the product does fail them with five.
 
-The key of a draw is BLAKE2b of the seed and the number of the draw, 24 bytes in a buffer of its own: data, not a
+The key of a draw is BLAKE2b of the seed and the number of the draw, 28 bytes in a buffer of its own: data, not a
 literal, so a plan serves all draws, and two equal expressions differ. Elements are numbered in row-major order, from a
-small table for each dim. The price: about 40 ops an element, half a microsecond of Python for each, and a table as
+small table for each dim. The price: about 42 ops an element, half a microsecond of Python for each, and a table as
 long as each dim.
 """
 
@@ -37,6 +39,7 @@ from limn.trace import Node
 from limn.view import View
 
 ROUNDS = 5
+KEY_WORDS = 2 + ROUNDS
 TOP = 2.0**-15  # what is left of a word times this are its top 17 bits
 KEPT_TABLE = 1 << 16  # elements; longer tables are made again when nobody holds them
 
@@ -84,7 +87,8 @@ def set_rng_state(state: Any) -> None:
 
 
 class Key(Buffer):
-    """The key of one draw: ROUNDS + 1 random words. `seed` and `draw` say which.
+    """The key of one draw: random words, for the element's number, the left side, and, odd ones, for each round. `seed`
+    and `draw` say which draw it is.
 
     Being of this class tells a replay of recorded plans that a fresh key belongs in its place.
     """
@@ -92,10 +96,11 @@ class Key(Buffer):
     __slots__ = ("draw", "seed")
 
     def __init__(self, seed: int, draw: int):
-        super().__init__(int32, ROUNDS + 1)
+        super().__init__(int32, KEY_WORDS)
         self.seed, self.draw = seed, draw
         digest = blake2b(struct.pack("<QQ", seed, draw), digest_size=4 * self.size).digest()
         self.array[:] = np.frombuffer(digest, "<i4")
+        self.array[2:] |= 1
 
     @staticmethod
     def fresh() -> Key:
@@ -113,17 +118,15 @@ def words(shape: tuple[int, ...]) -> tuple[Node, Node]:
     """
     if View.contiguous(shape).size >= 2**32:
         raise ValueError(f"random: shape {shape} has 2**32 elements or more; draw it in parts")
-    key = t.buffer_node(Key.fresh(), (ROUNDS + 1,))
-    keys = [t.move(key, View.of(shape, (0,) * len(shape), number)) for number in range(ROUNDS + 1)]
+    key = t.buffer_node(Key.fresh(), (KEY_WORDS,))
+    right, left, *odd = (t.move(key, View.of(shape, (0,) * len(shape), number)) for number in range(KEY_WORDS))
     top = t.const(TOP, shape, float32)
-    left, right = keys[1], keys[0]
     for table in _tables(shape):
         right = t.add(right, t.expand(table, shape))
-    for number in range(ROUNDS):
-        square = t.mul(right, right)
-        mixed = t.add(square, t.cast(t.mul(t.cast(square, float32), top), int32))
-        keyed = t.add(left, keys[number + 1]) if number else left
-        left, right = right, t.add(keyed, mixed)
+    for round_key in odd:
+        product = t.mul(right, t.add(right, t.add(right, round_key)))
+        mixed = t.add(product, t.cast(t.mul(t.cast(product, float32), top), int32))
+        left, right = right, t.add(left, mixed)
     return right, left
 
 
