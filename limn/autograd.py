@@ -33,6 +33,7 @@ from limn.dialects.graph import (
     ViewOp,
     WhereOp,
 )
+from limn.dtypes import float32
 from limn.trace import Leaf, Moved, Node, Rule, mode
 from limn.view import View
 
@@ -99,9 +100,12 @@ def _sum(node: Node, g: Node) -> Gradients:
 def _max(node: Node, g: Node) -> Gradients:
     source = node.srcs[0]
     below = t.less(source, t.expand(node, source.shape))
-    zero, one = t.const(0, source.shape, g.dtype), t.const(1, source.shape, g.dtype)
-    ties = t.total(t.where(below, zero, one), node.arg)
-    return [t.where(below, zero, t.expand(t.div(g, ties), source.shape))]
+    # a half does not hold every count: float16 ends at 65504, bfloat16 has no 257
+    wide = float32 if g.dtype.is_half else g.dtype
+    none, one = t.const(0, source.shape, wide), t.const(1, source.shape, wide)
+    ties = t.total(t.where(below, none, one), node.arg)
+    share = t.cast(t.div(t.cast(g, wide), ties), g.dtype)
+    return [t.where(below, t.const(0, source.shape, g.dtype), t.expand(share, source.shape))]
 
 
 def _gather(node: Node, g: Node) -> Gradients:
