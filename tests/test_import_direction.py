@@ -13,14 +13,15 @@ LIMN = Path(__file__).parents[1] / "limn"
 MAY_IMPORT = {
     "dtypes": set(),
     "view": set(),
+    "core": {"dtypes"},
     "dialects": {"dtypes", "view"},
     "analysis": {"dtypes", "view", "dialects"},
     "passes": {"dtypes", "view", "dialects", "analysis"},
     "targets": {"dtypes", "view", "dialects", "analysis"},
-    "interpreters": {"dtypes", "view", "dialects", "analysis"},
+    "interpreters": {"dtypes", "view", "core", "dialects", "analysis"},
     "universe": {"dialects", "passes", "targets"},
     "pipelines": {"universe", "passes"},
-    "runtime": {"dtypes", "view", "dialects", "passes", "targets", "interpreters", "universe", "pipelines"},
+    "runtime": {"dtypes", "view", "core", "dialects", "passes", "targets", "interpreters", "universe", "pipelines"},
     "tools": {"dialects", "passes", "targets", "interpreters", "universe", "pipelines"},
     "data": set(),
 }

@@ -1,4 +1,5 @@
-"""The meaning of each operation on scalars, one function each: what the op-by-op nest interpreter and its tests use.
+"""The meaning of each operation on scalars of each width: what the op-by-op nest interpreter and its tests use. It is
+derived from the mathematical meaning in `limn/core/scalar.py`.
 
 A scalar is a numpy scalar and knows its type. Nothing here is made for speed: integers are computed as Python's and
 wrapped, sums of products as exact fractions rounded once. Sums, products, quotients and roots of floats are numpy's,
@@ -14,6 +15,8 @@ from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
+
+from limn.core import scalar as meaning
 
 Scalar: TypeAlias = Any
 """A numpy scalar: float64, float32, float16, bfloat16, int64, int32, int16, int8 or bool."""
@@ -66,7 +69,7 @@ def neg(a: Scalar) -> Scalar:
 
 
 def add(a: Scalar, b: Scalar) -> Scalar:
-    return wrap(int(a) + int(b), kind_of(a)) if is_integer(a) else a + b
+    return wrap(meaning.add(int(a), int(b)), kind_of(a)) if is_integer(a) else meaning.add(a, b)
 
 
 def sub(a: Scalar, b: Scalar) -> Scalar:
@@ -74,7 +77,7 @@ def sub(a: Scalar, b: Scalar) -> Scalar:
 
 
 def mul(a: Scalar, b: Scalar) -> Scalar:
-    return wrap(int(a) * int(b), kind_of(a)) if is_integer(a) else a * b
+    return wrap(meaning.mul(int(a), int(b)), kind_of(a)) if is_integer(a) else meaning.mul(a, b)
 
 
 def div(a: Scalar, b: Scalar) -> Scalar:
@@ -102,11 +105,11 @@ def sqrt(a: Scalar) -> Scalar:
 
 
 def exp(a: Scalar) -> Scalar:
-    return np.exp(a)
+    return meaning.exp(a)
 
 
 def log(a: Scalar) -> Scalar:
-    return np.log(a)
+    return meaning.log(a)
 
 
 # ----------------------------------------------------------------------------------------------------------------- bits
