@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import limn
-from limn import Tensor, float64, realize
+from limn import Tensor, bfloat16, float16, float32, float64, int8, int16, int32, realize
 
 pytestmark = pytest.mark.usefixtures("device")
 
@@ -143,6 +143,113 @@ def test_a_float32_sum_goes_on_growing():
     tenth = Tensor(np.full(10_000_000, 0.1, np.float32))
     assert tenth.sum().item() == pytest.approx(1e6, rel=1e-4)
     assert tenth.mean().item() == pytest.approx(0.1, rel=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [int8, int16, int32, float32], ids=str)
+def test_max_of_negatives_at_every_length_and_min_at_the_floor(dtype):
+    row = -np.random.default_rng(1).permutation(np.arange(2, 39)).astype(dtype.numpy)
+    prefixes = [Tensor(row)[: k + 1].max() for k in range(37)]
+    low, high = (dtype.min, dtype.max) if dtype.kind == "int" else (-INF, INF)
+    edge = Tensor(np.array([low, low + 1, 0, high], dtype.numpy))
+    floor, least, lesser = Tensor(np.full(5, low, dtype.numpy)).max(), edge.min(), edge.minimum(edge.flip(0))
+    realize(*prefixes, floor, least, lesser)
+    np.testing.assert_array_equal([p.item() for p in prefixes], np.maximum.accumulate(row))
+    assert floor.item() == least.item() == low
+    assert lesser.tolist() == np.minimum(edge.numpy(), edge.numpy()[::-1]).tolist()
+
+
+# ---- dtypes
+
+
+def test_halves_total_in_float32_and_round_once():
+    ones = np.ones(4096, np.float32)
+    made = {
+        "sum": Tensor(ones).cast(float16).sum(),
+        "mean": Tensor(ones).cast(float16).mean(),
+        "sum of halves": Tensor(np.full(10_000, 0.5, np.float32)).cast(bfloat16).sum(),
+        "mean of large": Tensor(np.full(100, 1000, np.float32)).cast(float16).mean(),
+        "dot": Tensor(ones[None]).cast(bfloat16) @ Tensor(ones[:, None]).cast(bfloat16),
+        "softmax": Tensor.zeros(512, dtype=bfloat16).softmax()[3],
+        "columns": Tensor(np.ones((4096, 3), np.float32)).cast(float16).sum(0)[1],
+    }
+    realize(*made.values())
+    # 5000 lies between 4992 and 5024, the bfloat16 around it
+    want = {"sum": 4096, "mean": 1, "sum of halves": 4992, "mean of large": 1000, "dot": 4096, "columns": 4096}
+    assert {name: float(tensor.numpy().reshape(())) for name, tensor in made.items()} == want | {"softmax": 1 / 512}
+    assert [tensor.dtype for tensor in made.values()] == [
+        float16,
+        float16,
+        bfloat16,
+        float16,
+        bfloat16,
+        bfloat16,
+        float16,
+    ]
+
+
+def test_ints_wrap_inside_fused_expressions():
+    a, b = Tensor(np.int8([100, -128, 127, 64, -1])), Tensor(np.int8([100, -1, 1, 64, 1]))
+    p, q = Tensor(np.int16([300, -300, 200, 256])), Tensor(np.int16([300, 300, 200, 128]))
+    m = Tensor(np.int32([2**31 - 1, 0, -(2**31)]))
+    s = a + b
+    made = [
+        (s < 0, [True, False, True, True, False]),
+        (s.cast(int32), [-56, 127, -128, -128, 0]),
+        ((p * q) > 0, [True, False, False, False]),
+        ((p * q).cast(float32), [24464, -24464, -25536, -32768]),
+        (-a, [-100, -128, -127, -64, 1]),
+        ((s < 0).where(s, 0), [-56, 0, -128, -128, 0]),
+        (s, [-56, 127, -128, -128, 0]),
+        ((m + 1) > m, [False, True, True]),
+        (-m, [-(2**31) + 1, 0, -(2**31)]),
+        (m + m, [-2, 0, 0]),
+        (s.max(), 127),
+    ]
+    realize(*(tensor for tensor, _ in made))
+    for tensor, want in made:
+        assert tensor.tolist() == want
+
+
+def test_numbers_beside_tensors_keep_or_lift_their_dtype():
+    i8, i32, f32 = Tensor(np.int8([1, 2])), Tensor(np.int32([1, 2])), Tensor(np.float32([1, 2]))
+    f16, bf16 = f32.cast(float16), f32.cast(bfloat16)
+    made = [
+        (i8 + 1, int8, [2, 3]),
+        (i8 + 1.5, float32, [2.5, 3.5]),
+        (f16 * 3.3, float16, [float(np.float16(3.3)), float(np.float16(6.6))]),
+        (f16 + 1, float16, [2, 3]),
+        (bf16 * 0.5, bfloat16, [0.5, 1]),
+        (f32 + 2**63, float32, [2.0**63, 2.0**63]),
+        (10 - i8, int8, [9, 8]),
+        (i32 / i32, float32, [1, 1]),
+        (1 / i32, float32, [1, 0.5]),
+        (i32.mean(), float32, 1.5),
+        (i32 + True, int32, [2, 3]),
+    ]
+    realize(*(tensor for tensor, _, _ in made))
+    for tensor, dtype, want in made:
+        assert (tensor.dtype, tensor.tolist()) == (dtype, want)
+    for tensor, number in ((i8, 200), (i32, 2**40)):
+        with pytest.raises(OverflowError, match=f"{number} does not fit {tensor.dtype.name}"):
+            tensor + number
+
+
+def test_infinities_and_nan_as_constants_of_every_float():
+    made, want = [], []
+    for dtype in (float16, bfloat16, float32, float64):
+        x = Tensor([1.0, -1, 0, 2]).cast(dtype)
+        made += [
+            (x > 0).where(x, NAN),
+            (x > 0).where(Tensor.full((), INF, dtype), -INF),
+            x + INF,
+            x * -INF,
+            x.minimum(INF),
+        ]
+        want += [[1, NAN, NAN, 2], [INF, -INF, -INF, INF], [INF] * 4, [-INF, INF, NAN, -INF], [1, -1, 0, 2]]
+        assert all(tensor.dtype is dtype for tensor in made[-5:])
+    realize(*made)
+    for tensor, values in zip(made, want):
+        np.testing.assert_array_equal(tensor.numpy().astype(np.float64), values)
 
 
 # ---- numerics

@@ -23,9 +23,8 @@ FLOATS, HALVES, INTS = (float64, float32, float16, bfloat16), (float16, bfloat16
 INF, NAN = float("inf"), float("nan")
 
 
-def each(*dtypes):
+def each(*dtypes, quick=(float16,)):
     """A test for each dtype; on devices that compile, most of them are of the full tier."""
-    quick = (float16, int8)
     marks = {d: () if d in quick else pytest.mark.many_kernels for d in dtypes}
     return pytest.mark.parametrize("dtype", [pytest.param(d, marks=m, id=d.name) for d, m in marks.items()])
 
@@ -201,7 +200,7 @@ def test_sums_maxima_and_means(dtype):
     check(made, want)
 
 
-@each(*FLOATS, *INTS)
+@each(*FLOATS, *INTS, quick=(int8,))
 def test_comparisons_are_counted_beyond_what_the_dtype_holds(dtype):
     a = np.zeros(70_000, np.float32).astype(dtype.numpy)
     b = np.ones(70_000, np.float32).astype(dtype.numpy)
@@ -246,7 +245,7 @@ def test_narrow_products_are_counted_in_int32():
 # ---- fused and unfused
 
 
-@each(*HALVES, int8, int16)
+@each(*HALVES, int8, int16, quick=(float16, int8))
 def test_a_fused_expression_has_the_bits_of_one_kernel_for_each_step(dtype):
     """`contiguous` stores each step, so the second form rounds, or wraps, in memory. (In float32 the compiled devices
     form fused multiply-adds, which a stored product takes no part in.)"""
@@ -295,6 +294,7 @@ def test_narrow_ints_wrap_before_they_are_compared_or_widened():
 # ---- Python numbers and promotion
 
 
+@pytest.mark.many_kernels
 def test_where_two_dtypes_meet():
     """Of one kind at the wider, float16 with bfloat16 at float32, int with float at float32 or wider, bool at all."""
     for a, b in itertools.product(ALL, ALL):
@@ -445,7 +445,7 @@ def mixed_loss(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
     return (h.log_softmax(1) * h.softmax(1)).mean() + rows.mean() + (x * x).sqrt().mean()
 
 
-@each(*FLOATS)
+@each(*FLOATS, quick=())
 def test_gradients_have_the_dtype_of_what_they_belong_to(dtype):
     rng = np.random.default_rng(8)
     arrays = [rng.normal(size=s).astype(np.float32).astype(dtype.numpy) for s in ((5, 7), (7, 4), (4,))]
@@ -474,7 +474,7 @@ def test_gradients_have_the_dtype_of_what_they_belong_to(dtype):
         np.testing.assert_allclose(got.numpy().astype(np.float64), v.grad.numpy(), atol=with_bound, rtol=0)
 
 
-@each(*HALVES)
+@each(*HALVES, quick=())
 def test_many_ties_of_a_maximum_share_its_gradient(dtype):
     """4,100 ties count as themselves, and 70,000, which is more than float16 holds, do not count as infinity."""
     for ties in (4100, 70_000):

@@ -147,7 +147,7 @@ def test_a_scatter_of_halves_is_rounded_once(kind):
 # ---- nest to C
 
 BATCHES = [
-    *(pytest.param(kind, QUICK, id=f"{kind}-some") for kind in HALVES),
+    pytest.param("f16", QUICK, id="f16-some"),
     *(pytest.param(kind, names_for(kind), marks=pytest.mark.full, id=f"{kind}-all") for kind in ("f16", *INTS)),
     *(
         pytest.param(kind, list(CASES)[::2], marks=pytest.mark.full, id=f"{kind}-every-other")
