@@ -25,6 +25,42 @@ class Mutant:
 
 MUTANTS: dict[str, Mutant] = {
     # lower and the passes on nests
+    "operands of a division swapped": Mutant(
+        "limn.targets.c_family",
+        '("div", kind): "{0} / {1}"',
+        '("div", kind): "{1} / {0}"',
+        "test_c_target.py::test_each_operation_has_the_interpreters_bits_on_all_pairs_of_edge_values",
+    ),
+    "the first commit not printed": Mutant(
+        "limn.targets.c",
+        "for (int {turn} = 0;",
+        "for (int {turn} = 1;",
+        "test_c_target.py::test_a_c_main_drives_the_plan_and_reads_what_it_committed",
+    ),
+    "a total taken for independent": Mutant(
+        "limn.analysis.dependence",
+        "    if step == 0:\n        return False",
+        "    if step == 0:\n        return True",
+        "test_nest_passes.py::test_a_loop_that_is_proven_independent_is",
+    ),
+    "a pad that forgets where its mask ends": Mutant(
+        "limn.view",
+        "[(lo + a, hi + a) for (lo, hi), (a, _) in zip(self.box, pads)]",
+        "[(lo + a, hi + a + b) for (lo, hi), (a, b) in zip(self.box, pads)]",
+        "test_view.py::test_chains_of_movements_read_what_numpy_reads",
+    ),
+    "a gradient for the operand that where did not take": Mutant(
+        "limn.autograd",
+        "t.where(condition, zero, g) if b.tracked else None",
+        "t.where(condition, g, zero) if b.tracked else None",
+        "test_autograd.py::test_gradients_and_gradients_of_gradients_are_torchs",
+    ),
+    "a maximum's gradient not shared among ties": Mutant(
+        "limn.autograd",
+        "return [t.where(below, zero, t.expand(t.div(g, ties), source.shape))]",
+        "return [t.where(below, zero, t.expand(g, source.shape))]",
+        "test_autograd.py::test_gradients_and_gradients_of_gradients_are_torchs",
+    ),
     "a maximum that starts at zero": Mutant(
         "limn.passes._nest_values",
         "return 0 if isinstance(reduce, graph.SumOp) else",
@@ -51,8 +87,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "a missing commit": Mutant(
         "limn.passes.lower",
-        "for n, op in enumerate(assigns)]",
-        "for n, op in enumerate(assigns[1:])]",
+        "for n, target in enumerate(targets)]",
+        "for n, target in enumerate(targets[1:])]",
         "test_lower.py::test_the_corpus_keeps_its_bits",
     ),
     "a sum beside what it needs": Mutant(

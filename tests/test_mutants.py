@@ -19,7 +19,8 @@ def run(test: str, mutant: str | None) -> subprocess.CompletedProcess[str]:
     if mutant is not None:
         environment["LIMN_MUTANT"] = mutant
     command = [sys.executable, "-m", "pytest", "-p", "mutants", "-x", "-q", "-o", "addopts=", "-p", "no:cacheprovider"]
-    return subprocess.run([*command, str(HERE / test)], capture_output=True, text=True, env=environment, cwd=HERE.parent)
+    command.append(str(HERE / test))
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=HERE.parent, check=False)
 
 
 @pytest.mark.full

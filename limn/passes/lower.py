@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from limn.dialects import graph, nest, schedule
@@ -105,6 +105,7 @@ def lower_function(func: FuncOp, copies: CopyKernels) -> nest.PlanOp:
     source = func.body.block
     origin = whole_buffers(source)
     assigns = [op for op in source.ops if isinstance(op, graph.AssignOp)]
+    targets = [op.target.index for op in assigns if isinstance(op.target, BlockArgument)]
     returned = source.last_op
     assert isinstance(returned, ReturnOp)
     wanted = [*returned.operands, *(op.value for op in assigns)]
@@ -117,8 +118,8 @@ def lower_function(func: FuncOp, copies: CopyKernels) -> nest.PlanOp:
         if position < len(returned.operands):
             output.name_hint = "out" if len(returned.operands) == 1 else f"out{position}"
         else:
-            target = assigns[position - len(returned.operands)].target
-            output.name_hint = f"{inputs[source.args.index(target)].name_hint}_next"
+            target = targets[position - len(returned.operands)]
+            output.name_hint = f"{inputs[target].name_hint}_next"
 
     buffers: dict[SSAValue, SSAValue] = dict(zip(source.args, inputs))
     repeated: list[tuple[SSAValue, SSAValue]] = []  # outputs whose buffer is an argument or another output
@@ -142,7 +143,7 @@ def lower_function(func: FuncOp, copies: CopyKernels) -> nest.PlanOp:
             name = copies.named(nest.memref_of(output))
             block.add_op(nest.LaunchOp(name, [buffers[value], output], StringAttr("result that is another's bytes")))
     first = len(inputs) + len(returned.operands)
-    commits = [(first + n, source.args.index(op.target)) for n, op in enumerate(assigns)]  # pyright: ignore
+    commits = [(first + n, target) for n, target in enumerate(targets)]
     return nest.PlanOp(func.sym_name.data, len(inputs), commits, block)
 
 

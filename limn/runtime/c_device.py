@@ -187,7 +187,7 @@ class CDevice:
         holders = {name: self._holder(name) for name in kernels}
         missing = {name: text for name, text in kernels.items() if holders[name] is None}
         running = [(group, *self._start(group.values())) for group in _groups(missing, os.cpu_count() or 1)]
-        running.append(({entry: plan}, *self._start([plan])))
+        running.append(({entry: plan}, *self._start([plan], optimize=False)))  # nothing but calls: no gain in it
         objects: set[Path] = set()
         for group, path, process in running:
             self.compiler.finish(process)
@@ -201,13 +201,13 @@ class CDevice:
         self.compiler.link(sorted(objects), library)
         return self.cache.put(f"{entry}.so", library.read_bytes())
 
-    def _start(self, texts: Iterable[str]) -> tuple[Path, subprocess.Popen[str]]:
+    def _start(self, texts: Iterable[str], optimize: bool = True) -> tuple[Path, subprocess.Popen[str]]:
         """Begin to compile some texts to one object file."""
         text = c.c_file(texts)
         source = self.cache.workshop() / f"group_{self._digest(text)}.c"
         source.write_text(text)
         target = source.with_suffix(".o")
-        return target, self.compiler.start(source, target)
+        return target, self.compiler.start(source, target, optimize)
 
     def _holder(self, kernel: str) -> Path | None:
         """The object file that holds a kernel."""

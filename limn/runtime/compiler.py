@@ -57,9 +57,10 @@ class Compiler:
     def has_openmp(self) -> bool:
         return "-fopenmp" in self.flags
 
-    def start(self, source: Path, target: Path) -> subprocess.Popen[str]:
-        """Begin to compile a C file to an object file."""
-        return self._start([*self.flags, "-c", str(source), "-o", str(target)])
+    def start(self, source: Path, target: Path, optimize: bool = True) -> subprocess.Popen[str]:
+        """Begin to compile a C file to an object file, quickly if it need not be fast."""
+        level = () if optimize else ("-O0",)
+        return self._start([*self.flags, *level, "-c", str(source), "-o", str(target)])
 
     def link(self, objects: Sequence[Path], target: Path) -> None:
         """Make a shared library of object files."""

@@ -525,10 +525,15 @@ def _print_plan(plan: nest.PlanOp, name: str, callees: dict[str, str], checked: 
             lines.append(f"{callees[symbol]}({', '.join([*given, 'error'] if symbol in checked else given)});")
             if symbol in checked:
                 lines.append("if (error->failed) return 1;")
-    for source, target in plan.swaps:
-        keeper = scope.fresh("old")
-        lines.append(f"void *const {keeper} = buffers[{target}];")
-        lines.append(f"buffers[{target}] = buffers[{source}], buffers[{source}] = {keeper};")
+    if plan.swaps:  # a table and a loop: thousands of swaps written out take gcc minutes
+        table, turn, keeper = scope.fresh("commits"), scope.fresh("i"), scope.fresh("old")
+        pairs = ", ".join(f"{{{source}, {target}}}" for source, target in plan.swaps)
+        lines.append(f"static const int {table}[{len(plan.swaps)}][2] = {{{pairs}}};")
+        lines.append(f"for (int {turn} = 0; {turn} < {len(plan.swaps)}; {turn}++) {{")
+        lines.append(f"  void *const {keeper} = buffers[{table}[{turn}][1]];")
+        lines.append(f"  buffers[{table}[{turn}][1]] = buffers[{table}[{turn}][0]];")
+        lines.append(f"  buffers[{table}[{turn}][0]] = {keeper};")
+        lines.append("}")
     body = "\n".join(f"  {line}" for line in [*lines, "return 0;"])
     return f"int {name}(void **buffers, limn_error *error) {{\n{body}\n}}\n"
 
