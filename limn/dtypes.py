@@ -110,16 +110,18 @@ def scalar_dtype(tensor: DType, value: object) -> DType:
 
 def check_scalar(value: object, dtype: DType) -> float | int | bool:
     """`value` as a Python number that `dtype` can hold. OverflowError for an int outside an int dtype's
-    range; a float too large for its dtype becomes an infinity, as everywhere in IEEE arithmetic."""
+    range; a float too large for its dtype becomes an infinity, as everywhere in IEEE arithmetic. For halves the number
+    is rounded here, so that it is the same as a constant of a plan and as an argument."""
     if dtype.kind == "float":
         try:
             number = float(value)  # type: ignore[arg-type]
         except OverflowError:
             raise OverflowError(f"an int of {len(str(value))} digits does not fit {dtype.name}") from None
-        if abs(number) <= dtype.max or number != number:
+        if number != number or (abs(number) <= dtype.max and not dtype.is_half):
             return number
         with np.errstate(over="ignore"):
-            return float(np.float64(number).astype(dtype.numpy))
+            through = np.float32(number) if dtype is bfloat16 else np.float64(number)  # as casts go
+            return float(through.astype(dtype.numpy))
     if dtype.kind == "bool":
         return bool(value)
     if not dtype.min <= value <= dtype.max:  # type: ignore[operator]

@@ -347,6 +347,15 @@ def test_a_float_beside_a_half_is_rounded_to_it_first():
         same((x + step).numpy(), (np.float32([3, 7]) + np.float32(np.float16(step))).astype(np.float16), step)
 
 
+def test_a_float_beside_bfloat16_is_rounded_as_a_cast_rounds_it():
+    """By way of float32, as a constant of the plan and, from the second value on, as its argument."""
+    zero, near_tie = Tensor.zeros(1, dtype=bfloat16), 1 + 2**-8 + 2**-40
+    for number in (near_tie, near_tie + 2**-45, near_tie + 2**-44):
+        made = [zero + number, Tensor.full((1,), number, bfloat16), Tensor([number], dtype=bfloat16)]
+        made.append(Tensor(np.array([number])).cast(bfloat16))
+        assert [tensor.tolist() for tensor in made] == [[1.0]] * 4
+
+
 @pytest.mark.parametrize(
     ("dtype", "number"), [(int8, 128), (int8, -129), (int16, 40_000), (int32, 2**31), (int32, 2**40), (int32, -(2**63))]
 )
