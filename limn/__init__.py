@@ -12,6 +12,8 @@ from limn.runtime import get_device, set_device
 from limn.tensor import Tensor
 from limn.trace import no_grad
 
+from_dlpack = Tensor.from_dlpack
+
 __all__ = [
     "DType",
     "Tensor",
@@ -20,6 +22,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "from_dlpack",
     "get_device",
     "get_rng_state",
     "grad",

@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 from limn.dialects.graph import AssignOp, ViewOp
 from limn.dump import dump
 from limn.importer import Record, build, record
-from limn.runtime import Buffer, get_device
+from limn.runtime import Buffer, Device, find_device, get_device
 from limn.trace import BufferTag, Leaf, Node
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _remember(node: Node, buffer: Buffer) -> None:
 
 def _plan(found: Record) -> list[Buffer]:
     """Run the plan of this structure, made now if there is none, and return its outputs."""
-    device = get_device()
+    device, bound = _device(found)
     key = (device, found.key)
     numbers = struct.pack(f"{len(found.scalars)}d", *(value for value, _ in found.scalars))
     known = _plans.get(key)
@@ -107,4 +107,22 @@ def _plan(found: Record) -> list[Buffer]:
         argument = Buffer(dtype, 1)
         argument.array[0] = value
         inputs.append(argument)
-    return known.plan.run(inputs)
+    outputs = known.plan.run(inputs)
+    if bound:
+        for buffer in outputs:
+            buffer.device = bound
+    return outputs
+
+
+def _device(found: Record) -> tuple[Device, str | None]:
+    """The device that a batch runs on: the one that what it reads is bound to, if anything is, and its name then."""
+    names = {buffer.device for buffer, _ in found.buffers} - {None}
+    if not names:
+        return get_device(), None
+    if len(names) > 1:
+        first, second = sorted(names)[:2]
+        raise RuntimeError(
+            f"realize: one batch reads tensors bound to {first} and to {second}; bring them to one with t.to({first!r})"
+        )
+    name = names.pop()
+    return find_device(name), name

@@ -32,6 +32,7 @@ from limn.dtypes import (
 )
 from limn.functions import Functions
 from limn.functions.pieces import ints_of
+from limn.interop import Interop
 from limn.realize import pending, realize_nodes
 from limn.runtime import Buffer
 from limn.trace import Leaf, Node, ScalarTag
@@ -40,7 +41,7 @@ from limn.view import View
 SHOWN = 64  # elements of a realized tensor that repr shows
 
 
-class Tensor(Functions):
+class Tensor(Functions, Interop):
     """An n-dimensional array of one dtype, computed when its values are asked for.
 
     Args:

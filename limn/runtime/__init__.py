@@ -7,6 +7,7 @@ from typing import Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 
+from limn.core import device as core
 from limn.runtime.buffers import Buffer
 from limn.runtime.c_device import CDevice
 from limn.runtime.compiler import CompilerError
@@ -36,13 +37,15 @@ _made: dict[str, Device] = {}
 _current: list[Device] = []
 
 
-def set_device(name: str) -> None:
+def set_device(name: str | core.Device) -> None:
     """Make `name` the device that realize runs on: "numpy", "c", or "cpu", which is c where a C compiler works and
-    numpy elsewhere.
+    numpy elsewhere; or one of these as a limn.core.Device.
 
     ValueError for a name that limn does not know; RuntimeError, with the reason, for a device that does not work here.
     """
-    _current[:] = [_device(name)]
+    if isinstance(name, core.Device):
+        name = str(name) if name.index else name.type
+    _current[:] = [find_device(name)]
 
 
 def get_device() -> Device:
@@ -59,12 +62,13 @@ def get_device() -> Device:
     return _current[0]
 
 
-def _device(name: str) -> Device:
+def find_device(name: str) -> Device:
+    """The device of a name, opened now if it was not. Errors as set_device."""
     if name == "cpu":
         try:
-            return _device("c")
+            return find_device("c")
         except CompilerError:
-            return _device("numpy")
+            return find_device("numpy")
     if name == "cuda":
         raise RuntimeError("limn has no cuda device yet; use set_device('c') or set_device('numpy')")
     if name not in _KINDS:
@@ -74,4 +78,4 @@ def _device(name: str) -> Device:
     return _made[name]
 
 
-__all__ = ["Buffer", "Device", "Plan", "get_device", "set_device"]
+__all__ = ["Buffer", "Device", "Plan", "find_device", "get_device", "set_device"]

@@ -53,12 +53,14 @@ _pool = _Pool()
 
 class Buffer:
     """`size` elements of `dtype`, uninitialised; `array` is the 1-d numpy array over them, aligned to 64
-    bytes, and `address` is where they begin."""
+    bytes, and `address` is where they begin. `device` names the device that the values are bound to; None is
+    whichever is current."""
 
-    __slots__ = ("__weakref__", "_block", "address", "array", "dtype", "size")
+    __slots__ = ("__weakref__", "_block", "address", "array", "device", "dtype", "size")
+    device: str | None
 
     def __init__(self, dtype: DType, size: int):
-        self.dtype, self.size = dtype, size
+        self.dtype, self.size, self.device = dtype, size, None
         raw = self._block = _pool.take(size * dtype.itemsize + ALIGNMENT)
         place = raw.__array_interface__["data"][0]
         start = -place % ALIGNMENT
@@ -79,6 +81,15 @@ class Buffer:
         """A buffer with a copy of an array's elements in row-major order."""
         buffer = Buffer(dtype, array.size)
         buffer.array.reshape(array.shape)[...] = array
+        return buffer
+
+    @staticmethod
+    def over(array: np.ndarray[Any, np.dtype[Any]], dtype: DType) -> Buffer:
+        """A buffer over the memory of a row-major array of this dtype, which is kept alive; aligned as that is."""
+        buffer = object.__new__(Buffer)
+        buffer.dtype, buffer.size, buffer.device = dtype, array.size, None
+        buffer.array = array.reshape(-1)
+        buffer.address = array.__array_interface__["data"][0]
         return buffer
 
     def __repr__(self) -> str:
