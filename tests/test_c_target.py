@@ -9,7 +9,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from native import Error, arrays_for, build, compare, kernels_of, launch, parse
+from native import Error, arrays_for, build, compare, kernels_of, launch, numpy_of, parse
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.utils.exceptions import VerifyException
@@ -123,6 +123,30 @@ def test_casts_between_all_types_have_the_interpreters_bits(source, tmp_path):
         elementwise(f"to_{t}", t, [("x", source)], f"%r = nest.cast %a0 : {source} to {t}", x.size) for t in ALL_KINDS
     ]
     compare(parse("\n".join(texts)), {"x": x}, tmp_path)
+
+
+@pytest.mark.parametrize("optimize", ["-O2", "-O3"])
+def test_a_float_cut_to_an_int_and_back_is_no_negative_zero(optimize, tmp_path):
+    """gcc 12 with -fno-trapping-math takes the way through the int for a truncation, which keeps the sign of -0.5."""
+    values, texts = [-0.5, -0.0, 0.5, -0.9, -1.5, 2.5, -1e-30, 0.0] * 8, []
+    for kind, through in itertools.product(FLOATS, INTEGERS):
+        body = f"""%i = nest.cast %a0 : {kind} to {through}
+    %f = nest.cast %i : {through} to {kind}
+    %one = nest.const 1.0 : {kind}
+    %r = nest.div %one, %f : {kind}"""
+        texts.append(elementwise(f"{kind}_{through}", kind, [(kind, kind)], body, 64))
+        texts.append(f"""nest.kernel @total_{kind}_{through}(%{kind}: memref<64x{kind}>, %out: memref<64x{kind}>) {{
+  %z = nest.const 0.0 : {kind}
+  nest.store %z, %out[0] : {kind}
+  nest.for %i0 = 0 to 64 {{
+    %a0 = nest.load %{kind}[%i0] : {kind}
+    {body}
+    nest.accumulate add %f, %out[0] : {kind}
+    nest.store %r, %out[%i0] : {kind}
+  }}
+}}""")
+    inputs = {kind: np.array(values, numpy_of(kind)) for kind in FLOATS}
+    compare(parse("\n".join(texts)), inputs, tmp_path, optimize)
 
 
 @pytest.mark.parametrize("pair", [("f32", "i32"), ("i32", "f32"), ("f16", "i16"), ("i16", "bf16"), ("i8", "i8")])

@@ -170,13 +170,18 @@ def _half_bits(value: float, kind: str) -> int:
 
 
 def _saturating(source: str, target: str) -> str:
-    """``NaN ? 0 : too large ? highest : too small ? lowest : cut``; no branch converts a value out of range."""
+    """``NaN ? 0 : too large ? highest : too small ? lowest : cut``; no branch converts a value out of range.
+
+    Adding 0 makes 0 of the -0 that -0.5 is cut to. gcc (12 does) turns an int of a float that becomes a float again
+    into the float cut to a whole number, which would be -0 where the int is 0.
+    """
     bits, to, of = SCALARS[target].size * 8, SCALARS[target].value, SCALARS[source].value
     high, low = literal(2.0 ** (bits - 1), source), literal(-(2.0 ** (bits - 1)), source)
     top, bottom = _integer(2 ** (bits - 1) - 1, target), _integer(-(2 ** (bits - 1)), target)
+    whole = f"__builtin_trunc{'f' if source == 'f32' else ''}(x) + {literal(0.0, source)}"
     return (
         f"static inline {to} limn_{source}_to_{target}({of} x) {{\n"
-        f"  return x != x ? 0 : x >= {high} ? {top} : x <= {low} ? {bottom} : ({to})x;\n}}\n"
+        f"  return x != x ? 0 : x >= {high} ? {top} : x <= {low} ? {bottom} : ({to})({whole});\n}}\n"
     )
 
 
