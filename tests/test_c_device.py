@@ -272,6 +272,33 @@ def test_more_virtual_elements_than_32_bits_count(c_device):
     assert np.array_equal(rows.array, a * b.sum())
 
 
+CLAMP = """
+func.func @main(%low: tensor<4xf64>, %x: tensor<3x4xf64>, %g: tensor<3x4xf64>) -> (tensor<3x4xf64>, tensor<3x4xf64>) {
+  %lows = graph.view %low strides [0, 1] : tensor<4xf64> -> tensor<3x4xf64>
+  %one = graph.const 1.0 : tensor<3x4xf64>
+  %highs = graph.add %lows, %one : tensor<3x4xf64>
+  %below = graph.cmplt %x, %lows : tensor<3x4xf64>
+  %raised = graph.where %below, %lows, %x : tensor<3x4xf64>
+  %above = graph.cmplt %highs, %raised : tensor<3x4xf64>
+  %clamped = graph.where %above, %highs, %raised : tensor<3x4xf64>
+  %zero = graph.const 0.0 : tensor<3x4xf64>
+  %inner = graph.where %above, %zero, %g : tensor<3x4xf64>
+  %slope = graph.where %below, %zero, %inner : tensor<3x4xf64>
+  func.return %clamped, %slope : tensor<3x4xf64>, tensor<3x4xf64>
+}
+"""
+
+
+def test_selections_whose_conditions_depend_on_each_other(c_device):
+    """gcc 12.2 at -O3 makes wrong code of this one, unless it is told not to thread jumps."""
+    rng, plan = np.random.default_rng(1), c_device.compile(parse(CLAMP))
+    for _ in range(50):
+        low, x, g = rng.standard_normal(4), rng.standard_normal((3, 4)), rng.uniform(1, 2, (3, 4))
+        clamped, slope = plan.run(buffers(low, x, g))
+        assert np.array_equal(clamped.array, np.clip(x, low, low + 1).reshape(-1))
+        assert np.array_equal(slope.array, np.where((x >= low) & (x <= low + 1), g, 0).reshape(-1))
+
+
 def test_forks_while_another_python_thread_computes(c_device):
     plan = threaded(c_device)
     c_device.set_threads(2)

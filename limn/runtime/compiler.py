@@ -21,6 +21,9 @@ from limn.runtime.cache import Cache
 
 SEMANTIC_FLAGS = ("-ffp-contract=off", "-fwrapv")
 SPEED_FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math")
+# gcc 12.2 threads jumps through selections whose conditions depend on each other, and then gives the vectorised loop
+# wrong predicates: elements of neither branch come out as 0 (tests/test_c_device.py)
+SAFETY_FLAGS = ("-fno-thread-jumps",)
 LIBRARY_FLAGS = ("-shared", "-fPIC", "-w")
 NATIVE_FLAGS = (("-march=native", "-mprefer-vector-width=512"), ("-march=native",), ("-mcpu=native",), ())
 OPENMP_FLAGS = (("-fopenmp",), ())
@@ -114,7 +117,7 @@ def _try(cache: Cache, command: tuple[str, ...]) -> Compiler:
     refusals: list[CompilerError] = []
     for openmp in OPENMP_FLAGS:
         for native in NATIVE_FLAGS:
-            flags = (*SPEED_FLAGS, *SEMANTIC_FLAGS, *native, *openmp, *LIBRARY_FLAGS)
+            flags = (*SPEED_FLAGS, *SAFETY_FLAGS, *SEMANTIC_FLAGS, *native, *openmp, *LIBRARY_FLAGS)
             compiler = Compiler(command, flags, version.stdout.split("\n")[0], processor())
             try:
                 compiler.link([source], cache.workshop() / "probe.so")
@@ -137,7 +140,7 @@ def _known(cache: Cache, command: tuple[str, ...]) -> Compiler | None:
 
 def _probe_name(command: tuple[str, ...]) -> str:
     status = os.stat(command[0])
-    facts = (command, os.path.realpath(command[0]), status.st_size, status.st_mtime_ns, processor(), SPEED_FLAGS)
+    facts = (command, os.path.realpath(command[0]), status.st_size, status.st_mtime_ns, processor(), SPEED_FLAGS, SAFETY_FLAGS)
     return f"compiler-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 

@@ -45,7 +45,7 @@ from limn.targets import c_family
 LARGEST_ARRAY = 1 << 18
 """Bytes of one array on a thread's stack; threads have some megabytes."""
 
-FLAGS = "-O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fwrapv -fopenmp"
+FLAGS = "-O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-thread-jumps -fwrapv -fopenmp"
 """What the text means is fixed by -ffp-contract=off (no fused multiply-add but those written) and -fwrapv (integers
 wrap); the others are for speed alone and -fopenmp may be left out."""
 
