@@ -6,6 +6,7 @@ from limn import Tensor, and train; `limn.ir(loss)` shows what runs. docs/archit
 from limn.autograd import grad
 from limn.codegen import ir
 from limn.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32
+from limn.functions.free import *  # noqa: F403
 from limn.random import get_rng_state, set_rng_state, set_seed
 from limn.realize import realize
 from limn.runtime import get_device, set_device

@@ -140,7 +140,15 @@ def _known(cache: Cache, command: tuple[str, ...]) -> Compiler | None:
 
 def _probe_name(command: tuple[str, ...]) -> str:
     status = os.stat(command[0])
-    facts = (command, os.path.realpath(command[0]), status.st_size, status.st_mtime_ns, processor(), SPEED_FLAGS, SAFETY_FLAGS)
+    facts = (
+        command,
+        os.path.realpath(command[0]),
+        status.st_size,
+        status.st_mtime_ns,
+        processor(),
+        SPEED_FLAGS,
+        SAFETY_FLAGS,
+    )
     return f"compiler-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
 
