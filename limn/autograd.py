@@ -298,6 +298,14 @@ def _seed(output: Tensor, given: object, name: str) -> Node:
     return given._node
 
 
+def _tensors(given: Tensor | Iterable[Tensor], what: str) -> list[Tensor]:
+    found = list(given) if isinstance(given, Iterable) and not hasattr(given, "_node") else [given]
+    for tensor in found:
+        if not hasattr(tensor, "_node"):
+            raise TypeError(f"grad: {what} are a tensor or a list of tensors, got {tensor!r}")
+    return found
+
+
 def backward(output: Tensor, gradient: object = None, create_graph: bool = False) -> None:
     """Add the gradient of `output` to `.grad` of every leaf it depends on."""
     seed = _seed(output, gradient, "backward")
@@ -325,8 +333,7 @@ def grad(
     `create_graph` the gradients carry gradients themselves. `.grad` of no tensor is touched.
     RuntimeError for an output without a recorded gradient and for an input that no output depends on.
     """
-    many = [outputs] if hasattr(outputs, "_node") else list(outputs)  # type: ignore[arg-type]
-    wanted = [inputs] if hasattr(inputs, "_node") else list(inputs)  # type: ignore[arg-type]
+    many, wanted = _tensors(outputs, "outputs"), _tensors(inputs, "inputs")
     given = list(grad_outputs) if isinstance(grad_outputs, list | tuple) else [grad_outputs] * len(many)
     if len(given) != len(many):
         raise ValueError(f"grad: {len(many)} outputs and {len(given)} grad_outputs; give one for each output")

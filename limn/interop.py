@@ -141,7 +141,7 @@ class Interop:
         """Another tensor with this value and gradient, over the same bytes; assigning to one leaves the other."""
         leaf = isinstance(self._node.grad, Leaf)
         made = self.detach().requires_grad_() if leaf else self._of(self._node)
-        made.grad = self.grad
+        made._grad = self._grad
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:

@@ -45,7 +45,10 @@ _plans: OrderedDict[tuple[object, object], _Known] = OrderedDict()
 
 
 def realize(*tensors: Tensor) -> None:
-    """Compute these tensors, and commit the assigns they depend on, in one batch."""
+    """Compute these tensors, and commit the assigns they depend on, in one batch. TypeError for what is no tensor."""
+    for tensor in tensors:
+        if not hasattr(tensor, "_node"):
+            raise TypeError(f"realize: takes tensors, got {tensor!r}; give a list of them as realize(*tensors)")
     realize_nodes(tensor._node for tensor in tensors)
 
 

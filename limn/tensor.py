@@ -56,15 +56,15 @@ class Tensor(Functions, Interop):
         ints that do not fit.
     """
 
-    __slots__ = ("__weakref__", "_node", "grad")
+    __slots__ = ("__weakref__", "_grad", "_node")
     __array_ufunc__ = None  # numpy leaves `array + tensor` to Tensor.__radd__
     __array_priority__ = 1000
 
     _node: Node
-    grad: Tensor | None
+    _grad: Tensor | None
 
     def __init__(self, data: Any, dtype: object = None, requires_grad: bool = False):
-        self.grad = None
+        self._grad = None
         if isinstance(data, Tensor):
             node = t.alias(data._node)
             node = node if dtype is None else t.cast(node, as_dtype(dtype))
@@ -78,7 +78,7 @@ class Tensor(Functions, Interop):
     @classmethod
     def _of(cls, node: Node) -> Tensor:
         tensor = object.__new__(cls)
-        tensor.grad = None
+        tensor._grad = None
         tensor._node = node
         return tensor
 
@@ -199,6 +199,26 @@ class Tensor(Functions, Interop):
     def is_leaf(self) -> bool:
         """True unless this tensor is computed from others that require gradients."""
         return not self._node.tracked or isinstance(self._node.grad, Leaf)
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has collected in this leaf; None before, or after it was set to None.
+
+        RuntimeError for a tensor that is computed from others: gradients pass through it and are not kept.
+        """
+        if self._grad is None and not self.is_leaf:
+            raise RuntimeError(
+                f"grad: this tensor of shape {self.shape} is computed from others, which collect the gradients; read "
+                "theirs, or ask limn.grad(loss, t) for this one"
+            )
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
+            given = f"shape {value.shape}" if isinstance(value, Tensor) else repr(value)
+            raise TypeError(f"grad: is None or a tensor of shape {self.shape} as this one, got {given}; None drops it")
+        self._grad = value
 
     def detach(self) -> Tensor:
         """The same values, through which no gradient flows. Shares bytes."""
@@ -458,7 +478,8 @@ class Tensor(Functions, Interop):
         if not isinstance(dim, int | np.integer) or isinstance(dim, bool):
             raise TypeError(f"{name}: a dim is an int, got {dim!r}")
         if not -self.ndim <= dim < self.ndim:
-            raise IndexError(f"{name}: dim {dim} is outside shape {self.shape}, which has {self.ndim} dims")
+            rule = f"dims go from {-self.ndim} to {self.ndim - 1}" if self.ndim else "a 0-d tensor has none"
+            raise IndexError(f"{name}: dim {dim} is outside shape {self.shape}; {rule}")
         return int(dim) % self.ndim
 
     def _axes(self, dim: Any, name: str) -> list[int]:
@@ -523,7 +544,8 @@ def _array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
     try:
         array = np.asarray(data)
     except ValueError as reason:
-        raise ValueError(f"Tensor: the nested lists do not form an array: {reason}") from None
+        why = "lists at one level differ in length" if "inhomogeneous" in str(reason) else reason
+        raise ValueError(f"Tensor: the nested lists do not form an array: {why}; pad or cut them") from None
     if array.size == 0:
         raise ValueError(f"Tensor: a tensor needs at least one element, got shape {array.shape}")
     stored, numbers = array.dtype.newbyteorder("="), _is_numbers(data)
