@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from corpus import CASES, Builder, Case
 from native import Error, build, poisoned, same_bits
+from random_graphs import RandomGraph
 from retyped import FLOATS, INTS, of_ints, retyped
 from xdsl.dialects.builtin import bf16, f16, f32, i32
 
@@ -190,6 +191,37 @@ class Programs:
 def test_c_has_the_bits_of_the_nest_interpreter(kind, names, tmp_path):
     cases = {name: case_of(kind, name) for name in names}
     arrays = {name: inputs_of(case) for name, case in cases.items()}
+    programs = Programs(cases, tmp_path)
+    for name, module in programs.modules.items():
+        assert_bits(programs.run(name, arrays[name]), run_nest(module, arrays[name]), name)
+
+
+# ---- random graphs
+
+
+def random_case(kind: str, seed: int) -> Case:
+    return retyped(RandomGraph(seed, size=40).case, TYPES[kind])
+
+
+@pytest.mark.parametrize("kind", HALVES)
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.full)], ids=["few", "many"])
+def test_random_graphs_of_halves_keep_their_bits_down_to_the_nest(kind, seeds):
+    for seed in seeds:
+        case = random_case(kind, seed)
+        arrays = case.inputs(seed)
+        with np.errstate(all="ignore"):
+            want = graph_interpreter.run(case.func, arrays, "ascending")
+        run_pipeline(case.module, "expand-custom,fuse,order,dedupe")
+        assert_bits(schedule_interpreter.run(case.module, arrays, "ascending"), want, f"schedule of graph {seed}")
+        run_pipeline(case.module, "lower")
+        assert_bits(run_nest(case.module, arrays), want, f"nest of graph {seed}")
+
+
+@pytest.mark.full
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler on this machine")
+def test_random_graphs_of_halves_have_the_interpreters_bits_in_c(tmp_path):
+    cases = {f"{kind}_{seed}": random_case(kind, seed) for kind in HALVES for seed in range(100, 106)}
+    arrays = {name: case.inputs() for name, case in cases.items()}
     programs = Programs(cases, tmp_path)
     for name, module in programs.modules.items():
         assert_bits(programs.run(name, arrays[name]), run_nest(module, arrays[name]), name)
