@@ -214,6 +214,17 @@ def test_dropout_is_one_kernel_and_costs_50_ops_an_element():
     assert sorted(sizes)[:-1] == [KEY_WORDS, 64, 100]  # what is read beside x
 
 
+def test_no_mask_is_stored_for_the_backward():
+    x = Tensor(np.ones((64, 100), np.float32), requires_grad=True)
+    w = Tensor(np.ones((100, 100), np.float32), requires_grad=True)
+    loss = ((x @ w).dropout(0.3) @ w).sum()
+    loss.backward()
+    schedule = limn.ir(loss, x.grad, w.grad, stage="schedule")
+    stored = [line for line in schedule.splitlines() if "schedule.launch" in line or "schedule.yield" in line]
+    assert not any("xi1>" in line for line in stored)
+    assert schedule.count("tensor<7xi32>, %") >= 2  # the key goes to a kernel of the forward and one of the backward
+
+
 # ---- distributions
 
 

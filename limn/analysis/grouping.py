@@ -66,6 +66,7 @@ class Limits:
     """What ``fuse`` takes to be profitable; its options, documented there."""
 
     recompute: int
+    redraw: int
     inputs: int
     ops: int
     row: int
@@ -122,10 +123,14 @@ class Grouping:
             return "a view that moves data reads it"
         if any(len(found) > 1 for found in demands.values()):
             return "needed under two index maps"
-        if len(demands) > 1 and node.work > self.limits.recompute:
+        if len(demands) > 1 and node.work > self.limits.recompute and not self._is_redrawn(node):
             return "several kernels need it"
         reasons = (self._misfit(group, node, demand) for group, [demand] in demands.items())
         return next((reason for reason in reasons if reason is not None), None)
+
+    def _is_redrawn(self, node: Node) -> bool:
+        """Whether a value comes from tables alone in so few ops that no kernel stores it for another."""
+        return node.tabled is not None and len(node.tabled) <= self.limits.redraw
 
     def _misfit(self, group: Group, node: Node, demand: Demand) -> str | None:
         """Why a node cannot be computed in a group under a map."""

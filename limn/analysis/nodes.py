@@ -40,6 +40,9 @@ class Node:
     uses: int = 0
     work: int = 0
     """About how many ops computing it anew takes, back to what is in memory; HEAVY_WORK where that never pays."""
+    tabled: frozenset[Node] | None = None
+    """What computes it, itself included, where that is light and reads but tables: memory small beside its own size.
+    Random words are such a value. None otherwise."""
     stored_shape: tuple[int, ...] | None = None
     folds_rows: bool = False
     """Whether it is computed from reductions that are no contractions, back to what is in memory."""
@@ -134,6 +137,7 @@ class FunctionNodes:
             if isinstance(node.op, graph.ReduceOp):
                 node.chain = _nested(node)
             node.work = _work(node)
+            node.tabled = _tabled(node)
 
     def _read(self, op: Operation) -> None:
         match op:
@@ -258,6 +262,27 @@ def _work_of(access: Access) -> int:
     if not isinstance(base, Node) or base.why is not None:
         return 0
     return 0 if REPEATED * math.prod(base.shape) <= access.view.size else base.work
+
+
+TABLE_SHARE = 16
+"""What is this many times smaller than a value is small beside it."""
+MOST_TABLED = 256
+
+
+def _tabled(node: Node) -> frozenset[Node] | None:
+    if node.why is not None or node.work == 0 or not isinstance(node.op, graph.ELEMENTWISE):
+        return None
+    if isinstance(node.op, HEAVY) or getattr(node.op, "recip", None) is not None:
+        return None
+    found = {node}
+    for base in (a.base for a in node.operands if not a.is_const):
+        if isinstance(base, Node) and base.why is None:
+            if base.tabled is None:
+                return None
+            found |= base.tabled
+        elif math.prod(base_shape(base)) * TABLE_SHARE > math.prod(node.shape):
+            return None
+    return frozenset(found) if len(found) <= MOST_TABLED else None
 
 
 def varies(access: Access, depth: int = 16) -> set[int]:

@@ -75,20 +75,22 @@ class Fuse(ModulePass):
     """graph -> schedule.
 
     Options: ``recompute``, the most ops that are computed again rather than stored for several kernels (exponentials,
-    logarithms, roots, divisions and reductions never are); the most inputs and ops of a kernel; ``max_row``, the most
-    elements that a row in scratch may have, and a row that is everything; ``merge``, whether kernels with a common
-    input become one.
+    logarithms, roots, divisions and reductions never are); ``redraw``, the same for what reads only tables, small
+    beside it: the random words of a dropout, whose mask then no backward looks for in memory; the most inputs and ops
+    of a kernel; ``max_row``, the most elements that a row in scratch may have, and a row that is everything; ``merge``,
+    whether kernels with a common input become one.
     """
 
     name = "fuse"
     recompute: int = 6
+    redraw: int = 64
     max_inputs: int = 24
     max_ops: int = 200
     max_row: int = 65536
     merge: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        limits = Limits(self.recompute, self.max_inputs, self.max_ops, self.max_row)
+        limits = Limits(self.recompute, self.redraw, self.max_inputs, self.max_ops, self.max_row)
         taken = {inner.sym_name.data for inner in op.body.ops if isinstance(inner, FuncOp | schedule.KernelOp)}
         names = (name for number in itertools.count() if (name := f"k{number}") not in taken)
         for func in [inner for inner in op.body.ops if isinstance(inner, FuncOp)]:
