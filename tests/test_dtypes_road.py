@@ -15,7 +15,7 @@ from retyped import FLOATS, INTS, of_ints, retyped
 from xdsl.dialects.builtin import bf16, f16, f32, i32
 
 from limn.dialects import graph, legality, nest
-from limn.dtypes import BY_MLIR
+from limn.dtypes import BY_MLIR, BY_NUMPY
 from limn.interpreters import graph as graph_interpreter
 from limn.interpreters import nest as nest_interpreter
 from limn.interpreters import schedule as schedule_interpreter
@@ -225,3 +225,31 @@ def test_random_graphs_of_halves_have_the_interpreters_bits_in_c(tmp_path):
     programs = Programs(cases, tmp_path)
     for name, module in programs.modules.items():
         assert_bits(programs.run(name, arrays[name]), run_nest(module, arrays[name]), name)
+
+
+# ---- devices
+
+UNITS = {"f64": 2.0**-50, "f32": 2.0**-21, "f16": 2.0**-11, "bf16": 2.0**-8}
+
+
+@pytest.mark.parametrize(("kind", "name"), pairs(FLOATS | INTS))
+def test_the_c_pipeline_agrees_with_the_numpy_device(kind, name):
+    """Ints exactly; floats within 8 roundings of the largest value: where one op's rounding differs in a half, what
+    follows may. (That C has the bits of the nest interpreter is shown above.)"""
+    case = case_of(kind, name)
+    arrays = inputs_of(case)
+    with np.errstate(all="ignore"):
+        want = graph_interpreter.run(case.func, arrays, "wide")
+    run_pipeline(case.module, PIPELINES["c"][0])
+    for mine, theirs in zip(run_nest(case.module, arrays), want, strict=True):
+        theirs = np.ascontiguousarray(theirs).reshape(-1)
+        assert mine.dtype == theirs.dtype
+        if theirs.dtype.kind in "ib":
+            assert np.array_equal(mine, theirs)
+            continue
+        unit = max(UNITS[BY_NUMPY[mine.dtype].mlir], UNITS.get(kind, 0))
+        mine, theirs = mine.astype(np.float64), theirs.astype(np.float64)
+        assert np.array_equal(np.isnan(mine), np.isnan(theirs))
+        largest = np.max(np.abs(theirs[np.isfinite(theirs)]), initial=1)
+        with np.errstate(invalid="ignore"):
+            assert np.all((mine == theirs) | ~(np.abs(mine - theirs) > 8 * unit * largest))
