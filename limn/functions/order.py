@@ -77,9 +77,9 @@ class Order:
         """The positions along `dim` in ascending order of the elements there; stable. int32."""
         return self.sort(dim, descending)[1]
 
-    def sort(self, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-        """(values, indices) in ascending or descending order along `dim`; stable, NaN as the largest. n * n
-        comparisons for n elements; gradients go through the values."""
+    def sort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[Tensor, Tensor]:
+        """(values, indices) in ascending or descending order along `dim`, NaN as the largest; of equal ones the first
+        comes first, whatever `stable` says. n * n comparisons for n elements; gradients go through the values."""
         if not self.ndim:
             return self, self._of(t.const(0, (), int32))
         at = self._dim(dim, "sort")
