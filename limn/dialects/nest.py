@@ -55,9 +55,10 @@ table of buffers when every kernel has run and no row check has failed.
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias, TypeVar, cast
 
 from xdsl.dialects.builtin import (
     I64,
@@ -76,6 +77,7 @@ from xdsl.dialects.builtin import (
     f16,
     i1,
     i8,
+    i32,
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
@@ -140,8 +142,11 @@ SEQUENTIAL = "sequential"
 GPU_KINDS = tuple(f"{level}.{axis}" for level in ("block", "thread") for axis in "xyz")
 LOOP_KINDS = (SEQUENTIAL, PARALLEL, "unrolled", "vector", *GPU_KINDS)
 
+Op = TypeVar("Op", bound=Operation)
 AnyMemRef: TypeAlias = MemRefType[Attribute]
 _MEMREF = BaseAttr(MemRefType)
+_SAME = VarConstraint("T", AnyAttr())
+"""The operands and results of an op that are declared with it have one type."""
 _INDEX = IndexType()
 
 
@@ -152,6 +157,7 @@ def memref(size: int, element: Attribute, space: str | None = None) -> AnyMemRef
 
 
 def memref_of(value: SSAValue) -> AnyMemRef:
+    """The type of a memref value."""
     found = value.type
     assert isinstance(found, MemRefType)
     return cast(AnyMemRef, found)
@@ -163,6 +169,7 @@ def extent_of(value: SSAValue) -> int:
 
 
 def space_of(value: SSAValue) -> str | None:
+    """Where a memref value lives: one of SPACES for scratch, None for arguments and buffers of a plan."""
     space = memref_of(value).memory_space
     return space.data if isinstance(space, StringAttr) else None
 
@@ -175,6 +182,7 @@ class _Callable(IRDLOperation, ABC):
 
     sym_name = prop_def(SymbolNameConstraint())
     body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
     @property
     def block(self) -> Block:
@@ -184,6 +192,45 @@ class _Callable(IRDLOperation, ABC):
         for argument in self.block.args:
             _verify_memref(self, argument.type)
         verify_dominance(self)
+
+    def print_facts(self, printer: Printer) -> None:
+        """What stands between the arguments and the body; overridden."""
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name)
+        with printer.in_parens():
+            printer.print_list(self.block.args, printer.print_block_argument)
+        self.print_facts(printer)
+        _print_body(printer, self, self.body)
+
+
+def _parse_head(parser: Parser) -> tuple[str, list[Parser.Argument]]:
+    """The name and the arguments of a kernel or plan."""
+    name = parser.parse_symbol_name().data
+    return name, parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+
+
+def _parse_body(parser: Parser, arguments: Sequence[Parser.Argument]) -> tuple[dict[str, Attribute], Region]:
+    """``attributes {..}`` if there are any, and the one block of an op without terminator."""
+    attributes = parser.parse_optional_attr_dict_with_keyword()
+    return dict(attributes.data) if attributes is not None else {}, parser.parse_region(arguments)
+
+
+def _print_body(printer: Printer, op: Operation, body: Region) -> None:
+    printer.print_op_attributes(op.attributes, print_keyword=True)
+    printer.print_string(" ")
+    printer.print_region(body, print_entry_block_args=False, print_empty_block=False)
+
+
+def _region(body: Region | Block) -> Region:
+    return Region(body) if isinstance(body, Block) else body
+
+
+def _with(op: Op, attributes: Mapping[str, Attribute]) -> Op:
+    """A parsed op with the attributes that stood in its text."""
+    op.attributes |= attributes
+    return op
 
 
 def _verify_memref(op: Operation, kind: Attribute) -> None:
@@ -198,30 +245,15 @@ class KernelOp(_Callable):
     """A loop nest over its arguments. Arguments that it stores to overlap no other argument."""
 
     name = "nest.kernel"
-    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
     def __init__(self, sym_name: str, body: Region | Block):
-        region = Region(body) if isinstance(body, Block) else body
-        super().__init__(properties={"sym_name": StringAttr(sym_name)}, regions=[region])
+        super().__init__(properties={"sym_name": StringAttr(sym_name)}, regions=[_region(body)])
 
     @classmethod
     def parse(cls, parser: Parser) -> KernelOp:
-        name = parser.parse_symbol_name().data
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(name, parser.parse_region(arguments))
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
-
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.sym_name)
-        with printer.in_parens():
-            printer.print_list(self.block.args, printer.print_block_argument)
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+        name, arguments = _parse_head(parser)
+        attributes, body = _parse_body(parser, arguments)
+        return _with(cls(name, body), attributes)
 
 
 @irdl_op_definition
@@ -257,8 +289,7 @@ class ForOp(IRDLOperation):
         }
         if collapse is not None:
             properties["collapse"] = IntegerAttr(collapse, i64)
-        region = Region(body) if isinstance(body, Block) else body
-        super().__init__(operands=[values], properties=properties, regions=[region])
+        super().__init__(operands=[values], properties=properties, regions=[_region(body)])
 
     @staticmethod
     def block_named(name: str) -> Block:
@@ -277,10 +308,12 @@ class ForOp(IRDLOperation):
 
     @property
     def lowers(self) -> list[Index]:
+        """The lower bounds, of which the largest counts."""
         return affine_indices(self.lower, self.values)
 
     @property
     def uppers(self) -> list[Index]:
+        """The upper bounds, of which the smallest counts."""
         return affine_indices(self.upper, self.values)
 
     @property
@@ -297,17 +330,22 @@ class ForOp(IRDLOperation):
         return self.step.value.data
 
     def verify_(self) -> None:
-        if [a.type for a in self.block.args] != [_INDEX]:
-            raise VerifyException("'nest.for' has a body with one argument, its index")
+        if (types := [a.type for a in self.block.args]) != [_INDEX]:
+            given = ", ".join(map(str, types))
+            raise VerifyException(f"'nest.for' has a body with arguments ({given}); it takes one, its index")
         if self.stride < 1:
             raise VerifyException(f"'nest.for' has step {self.stride}; it must be 1 or more")
         if self.kind.data not in LOOP_KINDS:
             raise VerifyException(f"'nest.for' has kind {self.kind.data}; known are {', '.join(LOOP_KINDS)}")
         if self.collapse is not None and (self.kind.data != PARALLEL or self.collapse.value.data < 2):
-            raise VerifyException("'nest.for' collapses 2 or more parallel loops, or has no collapse")
+            raise VerifyException(
+                f"'nest.for' of kind {self.kind.data} has collapse {self.collapse.value.data}; 2 or more parallel loops"
+                " collapse"
+            )
         _verify_maps(self, self.values, self.lower, self.upper)
-        if not self.lower.data.results or not self.upper.data.results:
-            raise VerifyException("'nest.for' needs a lower and an upper bound")
+        lows, highs = len(self.lower.data.results), len(self.upper.data.results)
+        if not lows or not highs:
+            raise VerifyException(f"'nest.for' has {lows} lower and {highs} upper bounds; it needs one or more of each")
 
     @classmethod
     def parse(cls, parser: Parser) -> ForOp:
@@ -324,12 +362,8 @@ class ForOp(IRDLOperation):
                 break
         if kind == PARALLEL and parser.parse_optional_keyword("collapse"):
             collapse = parser.parse_integer()
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        region = parser.parse_region([index.resolve(_INDEX)])
-        op = cls(lower, upper, region, step, kind, collapse)
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        attributes, body = _parse_body(parser, [index.resolve(_INDEX)])
+        return _with(cls(lower, upper, body, step, kind, collapse), attributes)
 
     def print(self, printer: Printer) -> None:
         # Loops side by side may use one index name; a scope of its own keeps the second from becoming %i0_1.
@@ -346,20 +380,14 @@ class ForOp(IRDLOperation):
                 printer.print_string(f" {self.kind.data}")
             if self.collapse is not None:
                 printer.print_string(f" collapse {self.collapse.value.data}")
-            printer.print_op_attributes(self.attributes, print_keyword=True)
-            printer.print_string(" ")
-            printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
+            _print_body(printer, self, self.body)
 
 
-class _scope:
-    def __init__(self, printer: Printer):
-        self.printer = printer
-
-    def __enter__(self) -> None:
-        self.printer.enter_scope()
-
-    def __exit__(self, *_: object) -> None:
-        self.printer.exit_scope()
+@contextmanager
+def _scope(printer: Printer) -> Generator[None]:
+    printer.enter_scope()
+    yield
+    printer.exit_scope()
 
 
 def _parse_bound(parser: Parser, word: str) -> list[Index]:
@@ -416,14 +444,10 @@ class AccessOp(IRDLOperation, ABC):
         _verify_maps(self, self.values, self.at, self.checks)
         if len(self.at.data.results) != 1:
             raise VerifyException(f"'{self.name}' has {len(self.at.data.results)} subscripts; nest memory is flat")
-        counts = {
-            len(a.data.results) if isinstance(a, AffineMapAttr) else len(a.get_values())
-            for a in (self.checks, self.check_low, self.check_high)
-            if a is not None
-        }
-        given = sum(a is not None for a in (self.checks, self.check_low, self.check_high))
-        if given not in (0, 3) or len(counts) > 1:
-            raise VerifyException(f"'{self.name}' has checks that differ in number from their bounds")
+        tested = len(self.checks.data.results) if self.checks is not None else 0
+        low, high = (len(b.get_values()) if b is not None else 0 for b in (self.check_low, self.check_high))
+        if not tested == low == high:
+            raise VerifyException(f"'{self.name}' has {tested} checks with {low} lower and {high} upper bounds")
         constant = self.index.is_constant
         if constant is not None and not self.checks and not 0 <= constant < extent_of(self.memory):
             raise VerifyException(f"'{self.name}' touches element {constant} of {extent_of(self.memory)}")
@@ -448,9 +472,7 @@ def _access(index: Index | int, checks: Checks) -> tuple[list[SSAValue], dict[st
 
 def _parse_access(parser: Parser) -> tuple[UnresolvedOperand, Index, Checks, dict[str, Attribute]]:
     memory = parser.parse_unresolved_operand()
-    subscripts = parse_affines(parser)
-    if len(subscripts) != 1:
-        parser.raise_error(f"{len(subscripts)} subscripts; nest memory is flat and takes one")
+    subscript = _parse_one(parser, "subscripts of flat memory")
     checks: list[tuple[Index, int, int]] = []
     if parser.parse_optional_keyword("where"):
         tested = parse_affines(parser)
@@ -461,7 +483,7 @@ def _parse_access(parser: Parser) -> tuple[UnresolvedOperand, Index, Checks, dic
         if not len(tested) == len(low) == len(high):
             parser.raise_error(f"{len(tested)} checks with {len(low)} lower and {len(high)} upper bounds")
         checks = list(zip(tested, low, high, strict=True))
-    return memory, subscripts[0], checks, parser.parse_optional_attr_dict()
+    return memory, subscript, checks, parser.parse_optional_attr_dict()
 
 
 def _print_access(printer: Printer, op: AccessOp) -> None:
@@ -474,6 +496,14 @@ def _print_access(printer: Printer, op: AccessOp) -> None:
     printer.print_op_attributes(op.attributes)
     printer.print_string(" : ")
     printer.print_attribute(memref_of(op.memory).element_type)
+
+
+def _parse_one(parser: Parser, what: str) -> Index:
+    """``[affine]``, where one expression is wanted."""
+    found = parse_affines(parser)
+    if len(found) != 1:
+        parser.raise_error(f"{len(found)} {what}; it takes one")
+    return found[0]
 
 
 def _resolve_memory(parser: Parser, memory: UnresolvedOperand) -> SSAValue:
@@ -490,8 +520,6 @@ class LoadOp(AccessOp):
     """Reads an element; zero (false) where a check fails."""
 
     name = "nest.load"
-    memory = operand_def(_MEMREF)
-    values = var_operand_def(IndexType)
     result = result_def(AnyAttr())
     traits = traits_def(MemoryReadEffect())
 
@@ -510,10 +538,10 @@ class LoadOp(AccessOp):
     def parse(cls, parser: Parser) -> LoadOp:
         memory, index, checks, attributes = _parse_access(parser)
         parser.parse_punctuation(":")
-        parser.parse_type()
-        op = cls(_resolve_memory(parser, memory), index, checks)
-        op.attributes |= attributes
-        return op
+        kind, found = parser.parse_type(), _resolve_memory(parser, memory)
+        if kind != memref_of(found).element_type:
+            parser.raise_error(f"'nest.load' of {found.type} cannot give {kind}")
+        return _with(cls(found, index, checks), attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -542,8 +570,7 @@ class StoreOp(AccessOp):
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         op = cls(parser.resolve_operand(value, kind), _resolve_memory(parser, memory), index, checks)
-        op.attributes |= attributes
-        return op
+        return _with(op, attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -588,9 +615,8 @@ class AccumulateOp(AccessOp):
         if self.kind.data not in (ADD, MAX, FMA):
             raise VerifyException(f"'nest.accumulate' has kind {self.kind.data}; known are add, max, fma")
         if (self.kind.data == FMA) != (self.factor is not None):
-            raise VerifyException(
-                f"'nest.accumulate {self.kind.data}' takes {2 if self.kind.data == FMA else 1} values"
-            )
+            wanted, given = (2, 1) if self.kind.data == FMA else (1, 2)
+            raise VerifyException(f"'nest.accumulate {self.kind.data}' takes {wanted} values, got {given}")
         element = memref_of(self.memory).element_type
         if element in (f16, bf16, i1):
             raise VerifyException(f"'nest.accumulate' totals in {element}; use memory of f32 or i32, as lower does")
@@ -610,8 +636,7 @@ class AccumulateOp(AccessOp):
         element = parser.parse_type()
         found = [parser.resolve_operand(n, element) for n in names]
         op = cls(kind, found[0], _resolve_memory(parser, memory), index, found[1] if kind == FMA else None, checks)
-        op.attributes |= attributes
-        return op
+        return _with(op, attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(f" {self.kind.data} ")
@@ -643,7 +668,7 @@ class CheckRowOp(IRDLOperation):
     """A row number as an index. One outside [0, bound) is recorded with its position, and row 0 is used."""
 
     name = "nest.check_row"
-    row = operand_def(IntegerType(32))
+    row = operand_def(i32)
     values = var_operand_def(IndexType)
     bound = prop_def(IntegerAttr[I64])
     position = prop_def(AffineMapAttr)
@@ -665,8 +690,11 @@ class CheckRowOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_maps(self, self.values, self.position)
-        if len(self.position.data.results) != 1 or self.bound.value.data < 1:
-            raise VerifyException("'nest.check_row' needs one position and a bound of 1 or more")
+        positions, bound = len(self.position.data.results), self.bound.value.data
+        if positions != 1 or bound < 1:
+            raise VerifyException(
+                f"'nest.check_row' has {positions} positions and bound {bound}; it needs one and a bound of 1 or more"
+            )
 
     @classmethod
     def parse(cls, parser: Parser) -> CheckRowOp:
@@ -674,12 +702,10 @@ class CheckRowOp(IRDLOperation):
         parser.parse_keyword("below")
         bound = parser.parse_integer()
         parser.parse_keyword("at")
-        position = parse_affines(parser)
+        position = _parse_one(parser, "positions of 'nest.check_row'")
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        op = cls(parser.resolve_operand(row, parser.parse_type()), bound, position[0])
-        op.attributes |= attributes
-        return op
+        return _with(cls(parser.resolve_operand(row, parser.parse_type()), bound, position), attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -717,11 +743,8 @@ class ConstOp(IRDLOperation):
         parser.parse_punctuation(":")
         kind = parser.parse_type()
         if kind == i64 and isinstance(literal, int):  # the bits of an f64, no element type of a tensor
-            op = cls(IntegerAttr(literal, i64), kind)
-        else:
-            op = cls(number_of_literal(parser, literal, kind), kind)
-        op.attributes |= attributes
-        return op
+            return _with(cls(literal, kind), attributes)
+        return _with(cls(number_of_literal(parser, literal, kind), kind), attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -745,6 +768,7 @@ class ValueOp(IRDLOperation, ABC):
 
     ACCEPTS: ClassVar[str] = "number"
     COMPUTES: ClassVar[bool] = True
+    traits = traits_def(Pure())
 
     @property
     def half(self) -> Attribute | None:
@@ -767,10 +791,10 @@ class ValueOp(IRDLOperation, ABC):
 
 
 class UnaryOp(ValueOp, ABC):
-    traits = traits_def(Pure())
-    T: ClassVar = VarConstraint("T", AnyAttr())
-    operand = operand_def(T)
-    result = result_def(T)
+    """Base of the arithmetic on one operand."""
+
+    operand = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$operand attr-dict `:` type($result)"
 
     def __init__(self, operand: SSAValue | Operation):
@@ -779,11 +803,11 @@ class UnaryOp(ValueOp, ABC):
 
 
 class BinaryOp(ValueOp, ABC):
-    traits = traits_def(Pure())
-    T: ClassVar = VarConstraint("T", AnyAttr())
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(T)
+    """Base of the arithmetic on two operands."""
+
+    lhs = operand_def(_SAME)
+    rhs = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
@@ -904,12 +928,10 @@ class FmaOp(ValueOp):
 
     name = "nest.fma"
     ACCEPTS: ClassVar[str] = "float"
-    T: ClassVar = VarConstraint("T", AnyAttr())
-    a = operand_def(T)
-    b = operand_def(T)
-    c = operand_def(T)
-    result = result_def(T)
-    traits = traits_def(Pure())
+    a = operand_def(_SAME)
+    b = operand_def(_SAME)
+    c = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$a `,` $b `,` $c attr-dict `:` type($result)"
 
     def __init__(self, a: SSAValue | Operation, b: SSAValue | Operation, c: SSAValue | Operation):
@@ -917,21 +939,15 @@ class FmaOp(ValueOp):
         super().__init__(operands=[a, b, c], result_types=[a.type])
 
 
-class _Typed(ValueOp, ABC):
-    """Base of the ops whose operands and result differ in type; printed with the operands' type."""
-
-
 @irdl_op_definition
-class CmpLtOp(_Typed):
+class CmpLtOp(ValueOp):
     """a < b as i1; false where either is NaN."""
 
     name = "nest.cmplt"
     ACCEPTS: ClassVar[str] = "any"
-    T: ClassVar = VarConstraint("T", AnyAttr())
-    lhs = operand_def(T)
-    rhs = operand_def(T)
+    lhs = operand_def(_SAME)
+    rhs = operand_def(_SAME)
     result = result_def(i1)
-    traits = traits_def(Pure())
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs)"
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
@@ -939,18 +955,16 @@ class CmpLtOp(_Typed):
 
 
 @irdl_op_definition
-class SelectOp(_Typed):
+class SelectOp(ValueOp):
     """a where the condition holds, else b."""
 
     name = "nest.select"
     ACCEPTS: ClassVar[str] = "any"
     COMPUTES: ClassVar[bool] = False
-    T: ClassVar = VarConstraint("T", AnyAttr())
     condition = operand_def(i1)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(T)
-    traits = traits_def(Pure())
+    lhs = operand_def(_SAME)
+    rhs = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$condition `,` $lhs `,` $rhs attr-dict `:` type($result)"
 
     def __init__(self, condition: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
@@ -958,20 +972,24 @@ class SelectOp(_Typed):
         super().__init__(operands=[condition, lhs, rhs], result_types=[lhs.type])
 
 
-@irdl_op_definition
-class CastOp(_Typed):
-    """Another type, by the rules of ``graph.cast``."""
+class ConversionOp(ValueOp, ABC):
+    """Base of the ops from one type to another, halves included."""
 
-    name = "nest.cast"
     ACCEPTS: ClassVar[str] = "any"
     COMPUTES: ClassVar[bool] = False
     operand = operand_def(AnyAttr())
     result = result_def(AnyAttr())
-    traits = traits_def(Pure())
     assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
 
     def __init__(self, operand: SSAValue | Operation, kind: Attribute):
         super().__init__(operands=[operand], result_types=[kind])
+
+
+@irdl_op_definition
+class CastOp(ConversionOp):
+    """Another type, by the rules of ``graph.cast``."""
+
+    name = "nest.cast"
 
 
 def width_of(kind: Attribute) -> int:
@@ -980,19 +998,10 @@ def width_of(kind: Attribute) -> int:
 
 
 @irdl_op_definition
-class BitcastOp(_Typed):
+class BitcastOp(ConversionOp):
     """The same bits as another type of that width."""
 
     name = "nest.bitcast"
-    ACCEPTS: ClassVar[str] = "any"
-    COMPUTES: ClassVar[bool] = False
-    operand = operand_def(AnyAttr())
-    result = result_def(AnyAttr())
-    traits = traits_def(Pure())
-    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
-
-    def __init__(self, operand: SSAValue | Operation, kind: Attribute):
-        super().__init__(operands=[operand], result_types=[kind])
 
     def verify_(self) -> None:
         super().verify_()
@@ -1007,14 +1016,14 @@ class IndexOp(IRDLOperation):
     name = "nest.index"
     values = var_operand_def(IndexType)
     at = prop_def(AffineMapAttr)
-    result = result_def(IntegerType(32))
+    result = result_def(i32)
     traits = traits_def(Pure())
 
     def __init__(self, index: Index):
         super().__init__(
             operands=[list(index.values)],
             properties={"at": affine_map(index.values, [index.expr])},
-            result_types=[IntegerType(32)],
+            result_types=[i32],
         )
 
     @property
@@ -1023,16 +1032,17 @@ class IndexOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_maps(self, self.values, self.at)
+        if len(self.at.data.results) != 1:
+            raise VerifyException(f"'nest.index' has {len(self.at.data.results)} expressions; it takes one")
 
     @classmethod
     def parse(cls, parser: Parser) -> IndexOp:
-        found = parse_affines(parser)
+        index = _parse_one(parser, "expressions of 'nest.index'")
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        parser.parse_type()
-        op = cls(found[0])
-        op.attributes |= attributes
-        return op
+        if (kind := parser.parse_type()) != i32:
+            parser.raise_error(f"'nest.index' gives i32, not {kind}; cast it")
+        return _with(cls(index), attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -1052,7 +1062,6 @@ class PlanOp(_Callable):
     inputs = prop_def(IntegerAttr[I64])
     arena = opt_prop_def(UnitAttr)
     commits = opt_prop_def(DenseArrayBase[I64])
-    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
     def __init__(
         self,
@@ -1062,13 +1071,12 @@ class PlanOp(_Callable):
         body: Region | Block,
         arena: bool = False,
     ):
-        region = Region(body) if isinstance(body, Block) else body
         properties: dict[str, Attribute] = {"sym_name": StringAttr(sym_name), "inputs": IntegerAttr(inputs, i64)}
         if arena:
             properties["arena"] = UnitAttr()
         if commits:
             properties["commits"] = integers([entry for pair in commits for entry in pair])
-        super().__init__(properties=properties, regions=[region])
+        super().__init__(properties=properties, regions=[_region(body)])
 
     @property
     def input_count(self) -> int:
@@ -1087,6 +1095,7 @@ class PlanOp(_Callable):
 
     @property
     def arena_argument(self) -> BlockArgument | None:
+        """The last argument, if the plan has an arena."""
         return self.block.args[-1] if self.arena is not None else None
 
     def verify_(self) -> None:
@@ -1098,26 +1107,31 @@ class PlanOp(_Callable):
         if argument is not None and memref_of(argument).element_type != i8:
             raise VerifyException(f"{name} has an arena of type {argument.type}; it must be bytes, memref<N x i8>")
         if self.commits is not None and len(self.commits.get_values()) % 2:
-            raise VerifyException(f"{name} has commits that are not pairs")
+            raise VerifyException(f"{name} has commits {list(self.commits.get_values())}, which are no pairs")
         outputs = range(self.input_count, self.input_count + self.output_count)
         for source, target in self.swaps:
             if source not in outputs or not 0 <= target < self.input_count:
-                raise VerifyException(f"{name} commits {source} -> {target}; it must go from an output to an input")
+                raise VerifyException(
+                    f"{name} commits {source} -> {target}; it must go from an output, {outputs.start} to"
+                    f" {outputs.stop - 1}, to an input below {self.input_count}"
+                )
             if self.block.args[source].type != self.block.args[target].type:
                 raise VerifyException(
                     f"{name} commits {self.block.args[source].type} to {self.block.args[target].type}"
                 )
-        targets = [target for _, target in self.swaps]
-        if len(set(targets)) != len(targets):
-            raise VerifyException(f"{name} commits twice to one buffer")
+        versions: dict[int, int] = {}
+        for source, target in self.swaps:
+            if target in versions:
+                both = f"{versions[target]} -> {target} and {source} -> {target}"
+                raise VerifyException(f"{name} commits {both}; a buffer takes one")
+            versions[target] = source
         for op in self.block.ops:
             if not isinstance(op, AllocOp | SliceOp | LaunchOp):
                 raise VerifyException(f"{name} holds '{op.name}'; a plan holds alloc, slice and launch")
 
     @classmethod
     def parse(cls, parser: Parser) -> PlanOp:
-        name = parser.parse_symbol_name().data
-        arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+        name, arguments = _parse_head(parser)
         parser.parse_keyword("inputs")
         inputs = parser.parse_integer()
         arena = parser.parse_optional_keyword("arena") is not None
@@ -1130,25 +1144,15 @@ class PlanOp(_Callable):
         commits: list[tuple[int, int]] = []
         if parser.parse_optional_keyword("commits"):
             commits = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, pair)
-        attributes = parser.parse_optional_attr_dict_with_keyword()
-        op = cls(name, inputs, commits, parser.parse_region(arguments), arena)
-        if attributes is not None:
-            op.attributes |= attributes.data
-        return op
+        attributes, body = _parse_body(parser, arguments)
+        return _with(cls(name, inputs, commits, body, arena), attributes)
 
-    def print(self, printer: Printer) -> None:
-        printer.print_string(" ")
-        printer.print_symbol_name(self.sym_name)
-        with printer.in_parens():
-            printer.print_list(self.block.args, printer.print_block_argument)
+    def print_facts(self, printer: Printer) -> None:
         printer.print_string(f" inputs {self.input_count}")
         if self.arena is not None:
             printer.print_string(" arena")
         if self.swaps:
             printer.print_string(" commits [" + ", ".join(f"{s} -> {t}" for s, t in self.swaps) + "]")
-        printer.print_op_attributes(self.attributes, print_keyword=True)
-        printer.print_string(" ")
-        printer.print_region(self.body, print_entry_block_args=False, print_empty_block=False)
 
 
 @irdl_op_definition
@@ -1199,9 +1203,7 @@ class SliceOp(IRDLOperation):
         kind = parser.parse_type()
         if not isinstance(kind, MemRefType) or len(with_brackets) != 1:
             parser.raise_error("nest.slice takes one byte offset and has a memref type")
-        op = cls(_resolve_memory(parser, arena), with_brackets[0], cast(AnyMemRef, kind))
-        op.attributes |= attributes
-        return op
+        return _with(cls(_resolve_memory(parser, arena), with_brackets[0], cast(AnyMemRef, kind)), attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -1248,9 +1250,7 @@ class LaunchOp(IRDLOperation):
         names = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_unresolved_operand)
         because = StringAttr(parser.parse_str_literal()) if parser.parse_optional_keyword("because") else None
         attributes = parser.parse_optional_attr_dict()
-        op = cls(name, [_resolve_memory(parser, n) for n in names], because)
-        op.attributes |= attributes
-        return op
+        return _with(cls(name, [_resolve_memory(parser, n) for n in names], because), attributes)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")

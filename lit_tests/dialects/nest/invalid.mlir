@@ -25,7 +25,7 @@ nest.kernel @k(%x: memref<4xf32>) {
   ^bb0(%i: i32):
   }) : () -> ()
 }) : () -> ()
-// CHECK: error: 'nest.for' has a body with one argument, its index
+// CHECK: error: 'nest.for' has a body with arguments (i32); it takes one, its index
 
 // -----
 
@@ -50,7 +50,7 @@ nest.kernel @k() {
   nest.for %i = 0 to 4 parallel collapse 1 {
   }
 }
-// CHECK: error: 'nest.for' collapses 2 or more parallel loops, or has no collapse
+// CHECK: error: 'nest.for' of kind parallel has collapse 1; 2 or more parallel loops collapse
 
 // -----
 
@@ -68,14 +68,14 @@ nest.kernel @k() {
   ^bb0(%i: index):
   }) : () -> ()
 }) : () -> ()
-// CHECK: error: 'nest.for' needs a lower and an upper bound
+// CHECK: error: 'nest.for' has 0 lower and 1 upper bounds; it needs one or more of each
 
 // -----
 
 nest.kernel @k(%x: memref<4xf32>) {
   %0 = nest.load %x[0, 1] : f32
 }
-// CHECK: error: 2 subscripts; nest memory is flat and takes one
+// CHECK: error: 2 subscripts of flat memory; it takes one
 
 // -----
 
@@ -100,7 +100,7 @@ nest.kernel @k(%x: memref<4xf32>) {
 ^bb0(%x: memref<4xf32>):
   %0 = "nest.load"(%x) <{at = affine_map<() -> (0)>, check_low = array<i64: 0>}> : (memref<4xf32>) -> f32
 }) : () -> ()
-// CHECK: error: 'nest.load' has checks that differ in number from their bounds
+// CHECK: error: 'nest.load' has 0 checks with 1 lower and 0 upper bounds
 
 // -----
 
@@ -127,6 +127,13 @@ nest.kernel @k(%x: memref<4xf32>) {
 
 // -----
 
+nest.kernel @k(%x: memref<4xf32>) {
+  %0 = nest.load %x[0] : f64
+}
+// CHECK: error: 'nest.load' of memref<4xf32> cannot give f64
+
+// -----
+
 nest.kernel @k() {
   %0 = nest.load %x[0] : f32
 }
@@ -147,7 +154,7 @@ nest.kernel @k(%x: memref<4xf32>) {
   %0 = nest.load %x[0] : f32
   "nest.accumulate"(%0, %x) <{at = affine_map<() -> (0)>, kind = "fma", operandSegmentSizes = array<i32: 1, 0, 1, 0>}> : (f32, memref<4xf32>) -> ()
 }) : () -> ()
-// CHECK: error: 'nest.accumulate fma' takes 2 values
+// CHECK: error: 'nest.accumulate fma' takes 2 values, got 1
 
 // -----
 
@@ -194,7 +201,36 @@ nest.kernel @k(%x: memref<4xi32>) {
   %0 = nest.load %x[0] : i32
   %1 = nest.check_row %0 below 0 at [0] : i32
 }
-// CHECK: error: 'nest.check_row' needs one position and a bound of 1 or more
+// CHECK: error: 'nest.check_row' has 1 positions and bound 0; it needs one and a bound of 1 or more
+
+// -----
+
+nest.kernel @k(%x: memref<4xi32>) {
+  %0 = nest.load %x[0] : i32
+  %1 = nest.check_row %0 below 3 at [0, 1] : i32
+}
+// CHECK: error: 2 positions of 'nest.check_row'; it takes one
+
+// -----
+
+nest.kernel @k() {
+  %0 = nest.index [] : i32
+}
+// CHECK: error: 0 expressions of 'nest.index'; it takes one
+
+// -----
+
+"nest.kernel"() <{sym_name = "k"}> ({
+  %0 = "nest.index"() <{at = affine_map<() -> (0, 1)>}> : () -> i32
+}) : () -> ()
+// CHECK: error: 'nest.index' has 2 expressions; it takes one
+
+// -----
+
+nest.kernel @k() {
+  %0 = nest.index [3] : i64
+}
+// CHECK: error: 'nest.index' gives i32, not i64; cast it
 
 // -----
 
@@ -276,13 +312,13 @@ nest.plan @main(%x: memref<4xf32>) inputs 0 arena {
 "nest.plan"() <{sym_name = "main", inputs = 1 : i64, commits = array<i64: 1>}> ({
 ^bb0(%x: memref<4xf32>, %y: memref<4xf32>):
 }) : () -> ()
-// CHECK: error: plan @main has commits that are not pairs
+// CHECK: error: plan @main has commits [1], which are no pairs
 
 // -----
 
 nest.plan @main(%x: memref<4xf32>, %y: memref<4xf32>) inputs 1 commits [0 -> 1] {
 }
-// CHECK: error: plan @main commits 0 -> 1; it must go from an output to an input
+// CHECK: error: plan @main commits 0 -> 1; it must go from an output, 1 to 1, to an input below 1
 
 // -----
 
@@ -294,7 +330,7 @@ nest.plan @main(%x: memref<4xf32>, %y: memref<5xf32>) inputs 1 commits [1 -> 0] 
 
 nest.plan @main(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>) inputs 1 commits [1 -> 0, 2 -> 0] {
 }
-// CHECK: error: plan @main commits twice to one buffer
+// CHECK: error: plan @main commits 1 -> 0 and 2 -> 0; a buffer takes one
 
 // -----
 
