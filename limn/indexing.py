@@ -145,12 +145,12 @@ class _Rows:
         given = t.move(given, View.contiguous(given.shape).permute(back))
         n = prod(self.rows.shape)
         cells, given = t.reshape(self.rows, [n]), t.reshape(given, [n, *self.rest])
-        last = _last_named(cells, self.count)
-        named = t.less(t.const(0, (self.count,), int32), t.scatter(t.cast(last, int32), cells, self.count))
-        kept = t.expand(t.reshape(last, [n] + [1] * len(self.rest)), given.shape)
-        numbers = t.cast(given, int32) if x.dtype is bool_ else given  # bools do not add
-        numbers = t.where(kept, numbers, t.const(0, given.shape, numbers.dtype))
-        new = t.cast(t.scatter(numbers, cells, self.count), x.dtype)
+        one, nothing = t.const(1, (n,), int32), t.const(0, (n,), int32)
+        numbered = t.where(_last_named(cells, self.count), t.add(iota((n,), 0), one), nothing)
+        place = t.scatter(numbered, cells, self.count)  # of each row, which value it gets, counted from 1
+        named = t.less(t.const(0, place.shape, int32), place)
+        before = t.add(place, t.const(-1, place.shape, int32))
+        new = t.gather(given, t.where(named, before, t.const(0, place.shape, int32)))
         chosen = t.expand(t.reshape(named, [self.count] + [1] * len(self.rest)), new.shape)
         return t.reshape(chosen, self.view.shape), t.reshape(new, self.view.shape)
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("device")
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((2, 3, 4))
 LONG = RNG.standard_normal((2, 75))
-I = RNG.integers(-5, 5, (3, 7)).astype(np.int32)
+N = RNG.integers(-5, 5, (3, 7)).astype(np.int32)
 B = X > 0.3
 INF = float("inf")
 
@@ -66,21 +66,21 @@ EXACT = {
     "any": (lambda b: b.any(), lambda b: b.any(), B),
     "any of dims": (lambda b: b.any(-1), lambda b: b.any(-1), B),
     "all": (lambda b: b.all(1, keepdim=True), lambda b: b.all(1, keepdim=True), B),
-    "any of ints": (lambda i: i.any(0), lambda i: i.any(0), I),
-    "all of ints": (lambda i: i.all(1), lambda i: i.all(1), I),
+    "any of ints": (lambda i: i.any(0), lambda i: i.any(0), N),
+    "all of ints": (lambda i: i.all(1), lambda i: i.all(1), N),
     "argmax": (lambda x: x.argmax(), lambda x: x.argmax(), X),
     "argmax of a dim": (lambda x: x.argmax(1), lambda x: x.argmax(1), X),
     "argmin": (lambda x: x.argmin(-1, keepdim=True), lambda x: x.argmin(-1, keepdim=True), X),
-    "argmin of ints": (lambda i: i.argmin(1), lambda i: i.argmin(1), I),
+    "argmin of ints": (lambda i: i.argmin(1), lambda i: i.argmin(1), N),
     "argmax of 0-d": (lambda x: x.sum().argmax(), lambda x: x.sum().argmax(), X),
-    "sort of ints": (lambda i: i.sort(1), lambda i: tuple(i.sort(dim=1, stable=True)), I),
-    "sort of ints down": (lambda i: i.sort(0, True), lambda i: tuple(i.sort(dim=0, descending=True, stable=True)), I),
+    "sort of ints": (lambda i: i.sort(1), lambda i: tuple(i.sort(dim=1, stable=True)), N),
+    "sort of ints down": (lambda i: i.sort(0, True), lambda i: tuple(i.sort(dim=0, descending=True, stable=True)), N),
     "argsort": (lambda x: x.argsort(0), lambda x: x.argsort(0), X),
-    "amin of ints": (lambda i: i.amin(1), lambda i: i.amin(1), I),
-    "prod of ints": (lambda i: i.prod(1), lambda i: i.prod(1), I),
-    "cumsum of ints": (lambda i: i.cumsum(1), lambda i: i.cumsum(1), I),
+    "amin of ints": (lambda i: i.amin(1), lambda i: i.amin(1), N),
+    "prod of ints": (lambda i: i.prod(1), lambda i: i.prod(1), N),
+    "cumsum of ints": (lambda i: i.cumsum(1), lambda i: i.cumsum(1), N),
     "cumsum of bools": (lambda b: b.cumsum(2), lambda b: b.cumsum(2), B),
-    "norm of 0": (lambda i: i.norm(0, 1), lambda i: i.float().norm(0, 1), I),
+    "norm of 0": (lambda i: i.norm(0, 1), lambda i: i.float().norm(0, 1), N),
 }
 
 

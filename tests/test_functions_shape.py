@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("device")
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((2, 3, 4)), RNG.standard_normal((2, 5, 4))
 M = RNG.standard_normal((4, 5))
-I, B = np.arange(24, dtype=np.int32).reshape(2, 3, 4), X > 0
+N, B = np.arange(24, dtype=np.int32).reshape(2, 3, 4), X > 0
 
 
 def squares(pieces):
@@ -27,7 +27,7 @@ CASES = {
     "cat": (lambda x, y: limn.cat([x, y, x], 1) ** 2, lambda x, y: torch.cat([x, y, x], 1) ** 2, X, Y),
     "cat at the end": (lambda x: limn.cat((x, x * 2), -1), lambda x: torch.cat((x, x * 2), -1), X),
     "cat of one": (lambda x: limn.cat([x]), lambda x: torch.cat([x]), X),
-    "cat of dtypes": (lambda x, i: limn.cat([x, i]), lambda x, i: torch.cat([x, i]), X, I),
+    "cat of dtypes": (lambda x, i: limn.cat([x, i]), lambda x, i: torch.cat([x, i]), X, N),
     "cat of bools": (lambda b: limn.cat([b, ~b]), lambda b: torch.cat([b, ~b]), B),
     "cat of computed parts": (
         lambda x, y: limn.cat([x.exp(), y.sum(1, keepdim=True)], 1),
@@ -64,10 +64,10 @@ CASES = {
     "tril": (lambda x: x.tril() ** 2, lambda x: x.tril() ** 2, M),
     "tril above": (lambda x: x.tril(2), lambda x: x.tril(2), M),
     "triu below": (lambda x: x.triu(-1), lambda x: x.triu(-1), X),
-    "triu of ints": (lambda i: i.triu(1), lambda i: i.triu(1), I),
+    "triu of ints": (lambda i: i.triu(1), lambda i: i.triu(1), N),
     "clone": (lambda x: x.clone() * x, lambda x: x.clone() * x, X),
     "zeros_like": (lambda x: x.zeros_like() + x, lambda x: torch.zeros_like(x) + x, X),
-    "ones_like": (lambda i: i.ones_like(), torch.ones_like, I),
+    "ones_like": (lambda i: i.ones_like(), torch.ones_like, N),
     "full_like": (lambda x: x.full_like(2.5), lambda x: torch.full_like(x, 2.5), X),
     "eye": (lambda x: limn.eye(4, dtype="float64") @ x, lambda x: torch.eye(4, dtype=torch.float64) @ x, M),
     "wide eye": (lambda x: limn.eye(3, 5).cast("float64") * x, lambda x: torch.eye(3, 5) * x, M[:3]),
