@@ -590,6 +590,13 @@ def gather_reshaped_table(b: Builder) -> Case:
 
 
 @case
+def gather_of_the_first_rows(b: Builder) -> Case:
+    table, index = b.arg(7, 3), b.arg(5, of=i32, below=2)
+    first = b.op(graph.ViewOp(table, (2, 3), (3, 1)))
+    return b.case(b.op(graph.GatherOp(first, index)), b.op(graph.GatherOp(b.reshape(first, 3, 2), index)))
+
+
+@case
 def scatter(b: Builder) -> Case:
     rows, index = b.arg(2, 5, 3), b.arg(2, 5, of=i32, below=4)
     return b.case(b.op(graph.ScatterOp(b.exp(rows), index, 4)))

@@ -73,6 +73,11 @@ class Access:
     def is_const(self) -> bool:
         return isinstance(self.base, Node) and isinstance(self.base.op, graph.ConstOp) and self.view.mask is None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether it reads every element of its base in order; of a longer base, the first ones are not all."""
+        return self.view.is_contiguous and self.view.size == math.prod(base_shape(self.base))
+
 
 def base_shape(base: BlockArgument | Node) -> tuple[int, ...]:
     return base.shape if isinstance(base, Node) else graph.shape_of(base)
@@ -185,9 +190,7 @@ class FunctionNodes:
     def _add(self, op: Operation) -> None:
         result = op.results[0]
         operands = [self._access[v] for v in op.operands]
-        if isinstance(op, graph.GatherOp) and (
-            isinstance(operands[0].base, Node) or not operands[0].view.is_contiguous
-        ):
+        if isinstance(op, graph.GatherOp) and (isinstance(operands[0].base, Node) or not operands[0].is_whole):
             operands[0] = self._stored(operands[0], "a gather addresses it")
         node = Node(op, graph.shape_of(result), graph.element_of(result), tuple(operands))
         for access in node.operands:
@@ -215,8 +218,7 @@ class FunctionNodes:
         base, view = access.base, access.view
         if view.size == 0:
             return access
-        is_whole = view.is_contiguous and view.size == math.prod(base_shape(base))
-        if not isinstance(base, Node) or access.is_const or not is_whole:
+        if not isinstance(base, Node) or access.is_const or not access.is_whole:
             base = self._copy(access, why)
         base.why = base.why or why
         base.uses += 1
