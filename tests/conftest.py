@@ -1,8 +1,21 @@
-"""Fixtures of the whole suite: `device` runs a test on every device that this machine has."""
+"""Fixtures of the whole suite: `device` runs a test on every device that this machine has.
+
+A run has a folder of compiled programs of its own, empty at first as on a fresh machine; the processes that share the
+tests out, and those that tests start, find it in LIMN_CACHE_DIR. A folder named there beforehand is used as it is.
+"""
+
+import atexit
+import os
+import shutil
+import tempfile
 
 import pytest
 
 import limn
+
+if "LIMN_CACHE_DIR" not in os.environ:
+    os.environ["LIMN_CACHE_DIR"] = tempfile.mkdtemp(prefix="limn-tests-")
+    atexit.register(shutil.rmtree, os.environ["LIMN_CACHE_DIR"], ignore_errors=True)
 
 
 def _devices() -> list[str]:
