@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from limn.tools.limn_opt import main
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LIMN_OPT = [sys.executable, "-m", "limn.tools.limn_opt"]
 
 
 def all_blocks() -> list:
@@ -64,22 +65,23 @@ def test_python_blocks_run_and_print_what_the_page_says(kind, code, following, d
 
 
 @pytest.mark.parametrize(("kind", "code", "following"), blocks("mlir"))
-def test_mlir_blocks_parse(kind, code, following):
-    done = subprocess.run(LIMN_OPT, input=code, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+def test_mlir_blocks_parse(kind, code, following, tmp_path, capsys):
+    file = tmp_path / "block.mlir"
+    file.write_text(code)
+    assert main([str(file)]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("kind", "code", "following"), blocks("sh"))
-def test_commands_exist(kind, code, following, tmp_path):
+def test_commands_exist(kind, code, following, tmp_path, monkeypatch, capsys):
     files_in(tmp_path)
+    monkeypatch.chdir(tmp_path)
     makefile = (ROOT / "Makefile").read_text()
     for line in code.splitlines():
         words = shlex.split(line)
         if words[:1] == ["make"]:
             assert re.search(rf"^{words[1]}:", makefile, re.MULTILINE), line
         elif words[:1] == ["limn-opt"]:
-            done = subprocess.run([*LIMN_OPT, *words[1:]], capture_output=True, text=True, check=False, cwd=tmp_path)
-            assert done.returncode == 0, done.stderr
+            assert main(words[1:]) == 0, capsys.readouterr().err
         for word in words:
             if re.match(r"(examples|benchmarks|tests|lit_tests)\b", word):
                 assert (ROOT / word).exists(), line

@@ -81,7 +81,7 @@ def check(seed: int, tmp_path, capsys) -> None:
         assert len(err.splitlines()) <= 4
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", [*range(3), *(pytest.param(b, marks=pytest.mark.full) for b in range(3, 10))])
 def test_damaged_texts_get_one_message(block, tmp_path, capsys):
     for seed in range(30 * block, 30 * (block + 1)):
         check(seed, tmp_path, capsys)

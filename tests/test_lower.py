@@ -197,6 +197,7 @@ def chain(launches: int) -> ModuleOp:
     return ModuleOp([kernel, FuncOp("main", FunctionType.from_lists([kind], [kind]), Region(body))])
 
 
+@pytest.mark.full
 def test_ten_thousand_launches():
     module = chain(10_000)
     run_pipeline(module, "lower,contract,plan-memory")
@@ -207,6 +208,7 @@ def test_ten_thousand_launches():
     assert nest.extent_of(plan.arena_argument) == 128
 
 
+@pytest.mark.full
 def test_ten_thousand_ops_in_one_kernel():
     kind = TensorType(f32, [3])
     block = Block(arg_types=[kind])

@@ -11,7 +11,7 @@ from limn.dialects import graph
 from limn.importer import build, record, sources_first
 
 SEEDS = 300
-QUICK = {"numpy": 50, "c": 4}  # of them in the quick tier
+QUICK = {"numpy": 25, "c": 4}  # of them in the quick tier
 BOUND = {float64: 1e-9, float32: 3e-4}  # relative to the largest value of a tensor, or 1
 
 
