@@ -296,9 +296,9 @@ def erf(x: Value) -> Value:
 
 # ---- powers
 
-# (atanh(s) / s - 1) / s**2 in powers of s**2, and (exp(r) - 1 - r) / r**2 in powers of r
+# (atanh(s) / s - 1 - s**2 / 3) / s**4 in powers of s**2, and (exp(r) - 1 - r) / r**2 in powers of r
 ATANH = (
-    0.3333333333333333, 0.20000000000000506, 0.14285714285360632, 0.11111111205032541, 0.09090896854986845,
+    0.20000000000000506, 0.14285714285360632, 0.11111111205032541, 0.09090896854986845,
     0.076931715737094, 0.06633020610447889, 0.0655740918464309,
 )  # fmt: skip
 EXP = tuple(1.0 / math.factorial(k) for k in range(2, 15))
@@ -316,10 +316,18 @@ def _sum(a: Value, b: Value) -> tuple[Value, Value]:
     return total, (a - total) + b
 
 
-def _log_pair(x: Value) -> tuple[Value, Value]:
-    """log(x) of a positive finite float64 as the sum of two, good to about 2**-59 of it.
+def _product(a: Value, b: Value) -> tuple[Value, Value]:
+    """a * b rounded, and what the rounding took away."""
+    (ah, al), (bh, bl) = _halves(a), _halves(b)
+    product = a * b
+    return product, (((ah * bh - product) + ah * bl) + al * bh) + al * bl
 
-    x = 2**e * m, log(m) = 2 atanh(s), s = (m - 1) / (m + 1) with the remainder of the division.
+
+def _log_pair(x: Value) -> tuple[Value, Value]:
+    """log(x) of a positive finite float64 as the sum of two, good to about 2**-65 of it.
+
+    x = 2**e * m and log(m) = 2 atanh(s) = 2s + 2s**3/3 + .. with s = (m - 1) / (m + 1). These two terms are taken with
+    what their roundings lost.
     """
     small = x < 2.0**-1022
     x = select(small, x * 2.0**54, x)
@@ -328,12 +336,17 @@ def _log_pair(x: Value) -> tuple[Value, Value]:
     e = select(small, e - 54.0, e)
     f, d = m - 1.0, m + 1.0
     s = f / d
-    (sh, sl), (dh, dl) = _halves(s), _halves(d)
-    rest = (((f - sh * dh) - sh * dl) - sl * dh) - sl * dl - s * (m - (d - 1.0))
-    z, double = s * s, s + s
-    tail = (rest / d) * 2.0 + double * z * polynomial(z, ATANH)
-    high, low = _sum(e * LN2[0], double)
-    return _sum(high, low + (e * LN2[1] + tail))
+    back, lost = _product(s, d)
+    rest = ((f - back) - lost - s * (m - (d - 1.0))) / d
+    z, z_lost = _product(s, s)
+    cube, cube_lost = _product(z, s + s)
+    third = cube / 3.0
+    head, tail = _halves(third)
+    third_lost = (((cube - head * 3.0) - tail * 3.0) + cube_lost + z_lost * (s + s)) / 3.0
+    high, first = _sum(e * LN2[0], s + s)
+    high, second = _sum(high, third)
+    small_terms = cube * z * polynomial(z, ATANH) + third_lost + (rest + rest) + (rest + rest) * z
+    return _sum(high, first + second + (e * LN2[1] + small_terms))
 
 
 def _exp_pair(high: Value, low: Value) -> Value:
@@ -351,9 +364,7 @@ def _positive_power(x: Value, y: Value, exact: bool) -> Value:
     if not exact:
         return exp(log(x) * y)
     high, low = _log_pair(x)
-    (hh, hl), (yh, yl) = _halves(high), _halves(y)
-    product = high * y
-    rest = (((yh * hh - product) + yh * hl) + yl * hh) + yl * hl
+    product, rest = _product(high, y)
     return _exp_pair(product, select(magnitude(product) < 1000.0, rest + low * y, 0.0))
 
 
