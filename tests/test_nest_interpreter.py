@@ -277,6 +277,7 @@ def test_a_softmax_with_its_row_in_scratch(lanes):
     np.testing.assert_allclose(out.reshape(8, 5), e / e.sum(1, keepdims=True), rtol=1e-6)
 
 
+@pytest.mark.full
 def test_ten_thousand_ops_and_forty_loops_in_one_kernel():
     chain = "%v0 = nest.load %x[%i] : f32\n" + "".join(f"%v{n + 1} = nest.neg %v{n} : f32\n" for n in range(10_001))
     (kernel,) = parse(f"""nest.kernel @k(%x: memref<5xf32>, %out: memref<5xf32>) {{
@@ -406,5 +407,5 @@ def test_arithmetic_in_halves_is_refused():
     for level in ("nest", "c"):
         with pytest.raises(IllegalOp, match=r"'nest.neg' computes in f16; widen to f32 first, as lower does"):
             check(module, level)
-    with pytest.raises(TypeError, match=r"'nest.neg' in @k computes in a half; widen to f32 first"):
+    with pytest.raises(TypeError, match=r"'nest.neg' in @k computes in f16; widen to f32 first"):
         fast.run_kernel(kernel, [np.zeros(1, np.float16)])

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     I64,
@@ -82,12 +82,16 @@ AnyTensor: TypeAlias = TensorType[Attribute]
 AnyInteger: TypeAlias = IntegerType[Any, Any]
 Number: TypeAlias = FloatAttr[Any] | IntegerAttr[Any]
 
-FLOATS = (Float64Type(), Float32Type(), Float16Type(), BFloat16Type())
+HALVES = (Float16Type(), BFloat16Type())
+"""Storage widths: what is computed of them is computed in f32 and rounded once."""
+FLOATS = (Float64Type(), Float32Type(), *HALVES)
 INTEGERS = (i32, i16, i8)
 ELEMENT_TYPES: tuple[Attribute, ...] = (*FLOATS, *INTEGERS, i1)
 ELEMENT_NAMES = ", ".join(str(t) for t in ELEMENT_TYPES)
 
 _TENSOR = BaseAttr(TensorType)
+_SAME = VarConstraint("T", _TENSOR)
+"""The operands and results of an op that are declared with it have one type."""
 
 
 def tensor_of(value: SSAValue | Attribute) -> AnyTensor:
@@ -113,6 +117,7 @@ def size_of(value: SSAValue | Attribute) -> int:
 
 
 def is_float(element: Attribute) -> bool:
+    """Whether an element type is one of the floats, halves included."""
     return element in FLOATS
 
 
@@ -320,10 +325,12 @@ class ViewOp(GraphOp):
 
     @property
     def view_strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each dim lie in the source, in elements."""
         return tuple(self.strides.get_values())
 
     @property
     def view_offset(self) -> int:
+        """The element of the source at index (0, 0, ..)."""
         return self.offset.value.data if self.offset is not None else 0
 
     @property
@@ -342,7 +349,8 @@ class ViewOp(GraphOp):
         if len(strides) != rank:
             raise VerifyException(f"'graph.view' has {len(strides)} strides for a result of rank {rank}")
         if (self.mask_low is None) != (self.mask_high is None):
-            raise VerifyException("'graph.view' needs both ends of its mask or neither")
+            low, high = (list(m.get_values()) if m is not None else "none" for m in (self.mask_low, self.mask_high))
+            raise VerifyException(f"'graph.view' has a mask from {low} to {high}; it needs both ends or neither")
         mask = self.view_mask if self.mask_low is None or self._mask_ranks() == (rank, rank) else None
         if self.mask_low is not None and mask is None:
             raise VerifyException(f"'graph.view' has a mask of rank {self._mask_ranks()} for a result of rank {rank}")
@@ -371,9 +379,8 @@ class UnaryOp(GraphOp):
     """Base of the elementwise ops with one operand and a result of the same type."""
 
     traits = traits_def(Pure())
-    T: ClassVar = VarConstraint("T", _TENSOR)
-    operand = operand_def(T)
-    result = result_def(T)
+    operand = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$operand attr-dict `:` type($result)"
 
     def __init__(self, operand: SSAValue | Operation):
@@ -459,10 +466,9 @@ class BinaryOp(GraphOp):
     """Base of the elementwise ops with two operands and a result of one type."""
 
     traits = traits_def(Pure())
-    T: ClassVar = VarConstraint("T", _TENSOR)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(T)
+    lhs = operand_def(_SAME)
+    rhs = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
@@ -504,9 +510,8 @@ class CmpLtOp(GraphOp):
     """a < b as i1; false where either is NaN."""
 
     name = "graph.cmplt"
-    T: ClassVar = VarConstraint("T", _TENSOR)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
+    lhs = operand_def(_SAME)
+    rhs = operand_def(_SAME)
     result = result_def(_TENSOR)
     traits = traits_def(Pure())
 
@@ -544,11 +549,10 @@ class WhereOp(GraphOp):
     """a where the condition is true, else b; a selection, so what is not taken leaves no trace."""
 
     name = "graph.where"
-    T: ClassVar = VarConstraint("T", _TENSOR)
     condition = operand_def(_TENSOR)
-    lhs = operand_def(T)
-    rhs = operand_def(T)
-    result = result_def(T)
+    lhs = operand_def(_SAME)
+    rhs = operand_def(_SAME)
+    result = result_def(_SAME)
     traits = traits_def(Pure())
 
     def __init__(self, condition: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
@@ -711,10 +715,9 @@ class AssignOp(GraphOp):
     """
 
     name = "graph.assign"
-    T: ClassVar = VarConstraint("T", _TENSOR)
-    target = operand_def(T)
-    value = operand_def(T)
-    result = result_def(T)
+    target = operand_def(_SAME)
+    value = operand_def(_SAME)
+    result = result_def(_SAME)
     assembly_format = "$target `,` $value attr-dict `:` type($result)"
 
     def __init__(self, target: SSAValue | Operation, value: SSAValue | Operation):

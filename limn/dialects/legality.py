@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException, VerifyException
@@ -53,8 +53,6 @@ LOWERED_BY: dict[str, str] = {
     "nest.alloc": "plan-memory",
 }
 """The pass that removes an op, for the message that refuses it."""
-
-HALVES = (Float16Type(), BFloat16Type())
 
 
 class IllegalOp(VerifyException):
@@ -98,3 +96,5 @@ def check(module: ModuleOp, level: str) -> None:
             raise IllegalOp(op, f"a loop of kind {op.kind.data} is not legal at level {level}, which has {kinds}")
         if isinstance(op, nest.ValueOp) and op.half is not None:
             raise IllegalOp(op, f"'{op.name}' computes in {op.half}; widen to f32 first, as lower does")
+        if isinstance(op, nest.AccumulateOp) and op.half is not None:
+            raise IllegalOp(op, f"'{op.name}' totals in {op.half}; use memory of f32 or i32, as lower does")

@@ -73,8 +73,6 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
     UnitAttr,
-    bf16,
-    f16,
     i1,
     i8,
     i32,
@@ -125,6 +123,7 @@ from limn.dialects.dominance import verify_dominance
 from limn.dialects.graph import (
     ELEMENT_NAMES,
     ELEMENT_TYPES,
+    HALVES,
     Number,
     integers,
     is_float,
@@ -610,6 +609,12 @@ class AccumulateOp(AccessOp):
             properties={**properties, "kind": StringAttr(kind)},
         )
 
+    @property
+    def half(self) -> Attribute | None:
+        """The type in which the op should not total, if it does: a half, or an i1."""
+        element = memref_of(self.memory).element_type
+        return element if element in (*HALVES, i1) else None
+
     def verify_(self) -> None:
         super().verify_()
         if self.kind.data not in (ADD, MAX, FMA):
@@ -617,10 +622,9 @@ class AccumulateOp(AccessOp):
         if (self.kind.data == FMA) != (self.factor is not None):
             wanted, given = (2, 1) if self.kind.data == FMA else (1, 2)
             raise VerifyException(f"'nest.accumulate {self.kind.data}' takes {wanted} values, got {given}")
-        element = memref_of(self.memory).element_type
-        if element in (f16, bf16, i1):
-            raise VerifyException(f"'nest.accumulate' totals in {element}; use memory of f32 or i32, as lower does")
-        if self.kind.data == FMA and not is_float(element):
+        if self.half is not None:
+            raise VerifyException(f"'nest.accumulate' totals in {self.half}; use memory of f32 or i32, as lower does")
+        if self.kind.data == FMA and not is_float(element := memref_of(self.memory).element_type):
             raise VerifyException(f"'nest.accumulate fma' is not defined on {element}; add the product")
 
     @classmethod
@@ -773,7 +777,7 @@ class ValueOp(IRDLOperation, ABC):
     @property
     def half(self) -> Attribute | None:
         """The type in which the op should not compute, if it does."""
-        return next((v.type for v in (*self.operands, *self.results) if self.COMPUTES and v.type in (f16, bf16)), None)
+        return next((v.type for v in (*self.operands, *self.results) if self.COMPUTES and v.type in HALVES), None)
 
     def verify_(self) -> None:
         if self.half is not None:

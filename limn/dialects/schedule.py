@@ -48,7 +48,6 @@ which each value is added in ascending order of the dims, is not in normal form 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     I64,
@@ -93,6 +92,7 @@ from limn.dialects.dominance import verify_dominance
 from limn.dialects.graph import AnyTensor, element_of, integers, row_major, shape_of, size_of
 
 _TENSOR = BaseAttr(TensorType)
+_SAME = VarConstraint("T", _TENSOR)
 
 BODY_OPS = (graph.ConstOp, graph.ViewOp, *graph.ELEMENTWISE, *graph.REDUCTIONS)
 """The graph ops that may stand in a kernel; the rest become launches, commits or schedule ops."""
@@ -155,6 +155,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The name of each dim."""
         return tuple(n.data for n in self.dim_names)
 
     @property
@@ -179,6 +180,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def stored_types(self) -> tuple[AnyTensor, ...]:
+        """The types of the results."""
         return tuple(graph.tensor_of(t) for t in self.function_type.outputs)
 
     def verify_(self) -> None:
@@ -246,7 +248,8 @@ class KernelOp(IRDLOperation):
 def _verify_header(kernel: KernelOp) -> None:
     name, rank = f"kernel @{kernel.sym_name.data}", len(kernel.dims)
     if not isinstance(kernel.block.last_op, YieldOp):
-        raise VerifyException(f"{name} does not end in schedule.yield")
+        last = f"'{kernel.block.last_op.name}'" if kernel.block.last_op is not None else "nothing"
+        raise VerifyException(f"{name} ends in {last}, not in 'schedule.yield'")
     if len(kernel.names) != rank or len(set(kernel.names)) != rank:
         raise VerifyException(
             f"{name} has {rank} dims but names {list(kernel.names)}; each dim needs a name of its own"
@@ -257,8 +260,10 @@ def _verify_header(kernel: KernelOp) -> None:
         raise VerifyException(f"{name} has order {list(kernel.loop_order)}, which is no permutation of {rank} dims")
     if not 0 <= kernel.row_count <= rank:
         raise VerifyException(f"{name} has rows {kernel.row_count} but {rank} dims")
-    if tuple(kernel.function_type.inputs) != tuple(a.type for a in kernel.block.args):
-        raise VerifyException(f"{name} has arguments that differ from its function type")
+    given, declared = [a.type for a in kernel.block.args], list(kernel.function_type.inputs)
+    if given != declared:
+        types = [", ".join(map(str, kinds)) for kinds in (given, declared)]
+        raise VerifyException(f"{name} has arguments ({types[0]}), its function type says ({types[1]})")
     yielded, results = kernel.terminator.values, kernel.stored_types
     if len(yielded) != len(results):
         raise VerifyException(f"{name} yields {len(yielded)} values but has {len(results)} results")
@@ -368,9 +373,8 @@ class KeepOp(IRDLOperation):
     """The same value, held in a row of scratch between the phases of a kernel."""
 
     name = "schedule.keep"
-    T: ClassVar = VarConstraint("T", _TENSOR)
-    operand = operand_def(T)
-    result = result_def(T)
+    operand = operand_def(_SAME)
+    result = result_def(_SAME)
     traits = traits_def(Pure())
     assembly_format = "$operand attr-dict `:` type($result)"
 
@@ -432,10 +436,12 @@ class GatherOp(IRDLOperation):
 
     @property
     def gather_strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each dim lie in a row of the table."""
         return tuple(self.strides.get_values())
 
     @property
     def gather_offset(self) -> int:
+        """The element of the row at index (0, 0, ..)."""
         return self.offset.value.data if self.offset is not None else 0
 
     def verify_(self) -> None:
@@ -476,10 +482,12 @@ class ScatterOp(IRDLOperation):
 
     @property
     def scatter_strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each dim lie in a row of the result."""
         return tuple(self.strides.get_values())
 
     @property
     def scatter_offset(self) -> int:
+        """The element of the row at index (0, 0, ..)."""
         return self.offset.value.data if self.offset is not None else 0
 
     def verify_(self) -> None:

@@ -261,9 +261,9 @@ class Translator:
         self.update(op, "{value}", self.names[op.value])
 
     def accumulate(self, op: nest.AccumulateOp) -> None:
-        value, element = self.names[op.value], str(op.value.type)
-        if element in ("f16", "bf16", "i1"):
-            raise TypeError(f"'nest.accumulate' in @{self.kernel} totals in {element}; use memory of f32 or i32")
+        value = self.names[op.value]
+        if op.half is not None:
+            raise TypeError(f"'nest.accumulate' in @{self.kernel} totals in {op.half}; use memory of f32 or i32")
         vector = bool(self.axes_of([*op.index.values, op.memory]) | self.tests(op)[1])
         if op.kind.data == nest.ADD:
             text = "{old} + {value}"
@@ -322,8 +322,8 @@ class Translator:
     def arithmetic(self, op: Operation) -> None:
         axes = self.axes_of(op.operands)
         names = [self.names[value] for value in op.operands]
-        if any(str(v.type) in ("f16", "bf16") for v in (*op.operands, *op.results)) and type(op) is not nest.SelectOp:
-            raise TypeError(f"'{op.name}' in @{self.kernel} computes in a half; widen to f32 first")
+        if isinstance(op, nest.ValueOp) and op.half is not None:
+            raise TypeError(f"'{op.name}' in @{self.kernel} computes in {op.half}; widen to f32 first")
         if type(op) in SPELLING:
             text = SPELLING[type(op)].format(*names)
         elif type(op) in CHOICES:

@@ -15,7 +15,6 @@ from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from limn.dialects import graph, nest
 from limn.dialects.affine import Index
-from limn.dialects.legality import HALVES
 from limn.dtypes import BY_MLIR
 
 Append = Callable[[Operation], SSAValue]
@@ -24,7 +23,7 @@ Append = Callable[[Operation], SSAValue]
 
 def totalled_in(element: Attribute) -> Attribute:
     """The type in which a reduction of ``element`` is totalled: f32 for halves, i32 for i1."""
-    return f32 if element in HALVES else i32 if element == i1 else element
+    return f32 if element in graph.HALVES else i32 if element == i1 else element
 
 
 def start_of(reduce: graph.ReduceOp) -> float | int:
@@ -48,7 +47,7 @@ def linear(strides: Mapping[int, int], bound: Mapping[int, SSAValue], offset: in
 
 
 def widen(value: SSAValue, append: Append) -> SSAValue:
-    return append(nest.CastOp(value, f32)) if value.type in HALVES else value
+    return append(nest.CastOp(value, f32)) if value.type in graph.HALVES else value
 
 
 def converted(value: SSAValue, element: Attribute, append: Append) -> SSAValue:
@@ -60,9 +59,9 @@ def cast(value: SSAValue, element: Attribute, append: Append) -> SSAValue:
     if value.type == element:
         return value
     direct = value.type == f64 and element == f16
-    if not direct and value.type in HALVES:
+    if not direct and value.type in graph.HALVES:
         value = append(nest.CastOp(value, f32))
-    elif not direct and element in HALVES:
+    elif not direct and element in graph.HALVES:
         value = converted(value, f32, append)
     return converted(value, element, append)
 

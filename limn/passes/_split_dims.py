@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from limn.dialects import graph, schedule
-from limn.dialects.legality import HALVES
 from limn.view import row_major
 
 
@@ -179,7 +178,7 @@ class KernelCutter:
         if all(len(dims) == 1 for _, dims in places) and size <= self.nested_from:
             steps = [[d for [d] in steps]]
         is_sum_of_parts = isinstance(op, graph.SumOp) and (len(steps) > 1 or space is not None)
-        if is_sum_of_parts and graph.element_of(value) in HALVES:
+        if is_sum_of_parts and graph.element_of(value) in graph.HALVES:
             value = self._add(graph.CastOp(value, f32))
         for dims in steps:
             value = self._add(type(op)(value, dims))

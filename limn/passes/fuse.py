@@ -65,7 +65,6 @@ from limn.analysis.grouping import Group, Grouping, Limits
 from limn.analysis.merging import merge_siblings
 from limn.analysis.nodes import Access, FunctionNodes, Node
 from limn.dialects import graph, schedule
-from limn.dialects.legality import HALVES
 from limn.passes._build_kernel import build_kernel
 from limn.passes._keep_row import keep_row
 
@@ -107,7 +106,7 @@ class Fuse(ModulePass):
 def _widen_scatters(func: FuncOp) -> None:
     """Let scatters of halves total in f32 and round once: a kernel has no other memory to total in than its result."""
     for op in list(func.body.block.ops):
-        if isinstance(op, graph.ScatterOp) and graph.element_of(op.result) in HALVES:
+        if isinstance(op, graph.ScatterOp) and graph.element_of(op.result) in graph.HALVES:
             wide = graph.CastOp(op.rows, f32)
             total = graph.ScatterOp(wide, op.index, graph.shape_of(op.result)[0])
             rounded = graph.CastOp(total, graph.element_of(op.result))

@@ -109,7 +109,7 @@ func.func @view_half_a_mask(%a: tensor<4xf32>) {
   %0 = "graph.view"(%a) <{strides = array<i64: 1>, mask_low = array<i64: 0>}> : (tensor<4xf32>) -> tensor<4xf32>
   func.return
 }
-// CHECK: error: 'graph.view' needs both ends of its mask or neither
+// CHECK: error: 'graph.view' has a mask from [0] to none; it needs both ends or neither
 
 // -----
 

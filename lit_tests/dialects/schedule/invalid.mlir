@@ -3,7 +3,7 @@
 "schedule.kernel"() <{sym_name = "k", function_type = () -> (), dim_names = [], extents = array<i64>, rows = 0 : i64, order = array<i64>}> ({
   "test.termop"() : () -> ()
 }) : () -> ()
-// CHECK: error: kernel @k does not end in schedule.yield
+// CHECK: error: kernel @k ends in 'test.termop', not in 'schedule.yield'
 
 // -----
 
@@ -44,7 +44,7 @@ schedule.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> dims [i0 = 4] rows 2 orde
   %0 = graph.view %x strides [1] : tensor<4xf32> -> tensor<4xf32>
   schedule.yield %0 : tensor<4xf32>
 }) : () -> ()
-// CHECK: error: kernel @k has arguments that differ from its function type
+// CHECK: error: kernel @k has arguments (tensor<4xf32>), its function type says (tensor<5xf32>)
 
 // -----
 
