@@ -31,7 +31,7 @@ from limn.dtypes import (
     scalar_dtype,
 )
 from limn.functions import Functions
-from limn.functions.pieces import ints_of
+from limn.functions.pieces import fit, ints_of
 from limn.interop import Interop
 from limn.realize import pending, realize_nodes
 from limn.runtime import Buffer
@@ -625,6 +625,10 @@ def _matmul_views(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[View, View, t
     """Both operands as (..., m, n, k), the left one repeated along n, the right one along m; the product's shape."""
     left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
     (m, k), n = left[-2:], right[-1]
+    if not fit(left[:-2], right[:-2]):
+        raise ValueError(
+            f"matmul: shapes {a} and {b} do not fit: the batch dims {left[:-2]} and {right[:-2]} must broadcast"
+        )
     batch = broadcast_shape("matmul", left[:-2], right[:-2])
     rank, whole = len(batch) + 3, (*batch, m, n, k)
     rows, columns = (*left[:-2], m, 1, k), (*right[:-2], 1, k, n)

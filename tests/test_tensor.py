@@ -125,6 +125,7 @@ def test_movement_is_numpys(x):
     same(t.shrink(((0, 1), (1, 3), (2, 4))), x[0:1, 1:3, 2:4])
     same(t.flip(0, 2), x[::-1, :, ::-1])
     same(t.flip(), x[::-1, ::-1, ::-1])
+    same(t.flip(()), x)
     same(t.unsqueeze(1).squeeze(1), x)
     same(t[:1].squeeze(), x[0])
     same(t[:1].squeeze(1), x[:1])
@@ -615,8 +616,9 @@ WRONG = {
     "matmul batch": (
         lambda: Tensor.zeros(2, 3, 3) @ Tensor.zeros(4, 3, 3),
         ValueError,
-        r"matmul: shapes \(2,\) and \(4,\)",
+        r"matmul: shapes \(2, 3, 3\) and \(4, 3, 3\) do not fit: the batch dims \(2,\) and \(4,\)",
     ),
+    "flip": (lambda: Tensor.zeros(2, 3).flip(0, -2), ValueError, r"flip: dim \[0, -2\] names a dim .* twice"),
     "matmul 0-d": (lambda: Tensor(1.0) @ Tensor([1.0]), ValueError, "multiply with"),
     "reshape": (lambda: Tensor.zeros(2, 3).reshape(4), ValueError, r"6 elements of shape \(2, 3\) do not fit \(4,\)"),
     "permute": (

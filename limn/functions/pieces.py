@@ -34,11 +34,6 @@ def ints_of(values: tuple[Any, ...], name: str) -> list[int]:
     return [int(v) for v in values]
 
 
-def dims_of(x: Tensor, values: tuple[Any, ...], name: str) -> list[int]:
-    """Dims given one by one or as one sequence, counted from 0."""
-    return [x._dim(d, name) for d in ints_of(values, name)]
-
-
 def fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from limn import trace as t
 from limn.dtypes import promote
-from limn.functions.pieces import dims_of, ints_of, iota
+from limn.functions.pieces import ints_of, iota
 from limn.trace import Node
 from limn.view import View
 
@@ -26,8 +26,8 @@ class Shape:
     # ---- dims
 
     def flip(self, *dims: Any) -> Tensor:
-        """Reverse the order along these dims, all of them if none is named."""
-        wanted = dims_of(self, dims, "flip") or list(range(self.ndim))
+        """Reverse the order along these dims, f(0, 1) or f((0, 1)); f() reverses along all, f(()) along none."""
+        wanted = self._axes(ints_of(dims, "flip") if dims else None, "flip")
         return self._of(t.move(self._node, View.contiguous(self.shape).flip(wanted)))
 
     def squeeze(self, dim: Any = None) -> Tensor:
