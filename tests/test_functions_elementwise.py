@@ -58,7 +58,7 @@ STEPS = {
 }
 
 
-@pytest.mark.many_kernels
+@pytest.mark.full
 def test_values_gradients_and_second_derivatives_in_float64():
     check({**SMOOTH, **STEPS})
 
@@ -206,7 +206,7 @@ def test_whole_powers_are_exact():
 def test_float64_powers_keep_their_digits():
     base = RNG.uniform(0.5, 2, 500)
     exponent = RNG.uniform(-200, 200, 500)
-    np.testing.assert_allclose((Tensor(base) ** Tensor(exponent)).numpy(), base**exponent, rtol=2e-15)
+    np.testing.assert_allclose((Tensor(base) ** Tensor(exponent)).numpy(), base**exponent, rtol=1e-15)
     close = 1 + RNG.uniform(-1e-9, 1e-9, 100)
     np.testing.assert_allclose((Tensor(close) ** 1e9).numpy(), close**1e9, rtol=1e-15)
 

@@ -94,6 +94,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.many_kernels
 def test_reads_are_numpys_also_where_an_int_stands_beside_them():
     x = np.arange(60, dtype=np.int32).reshape(3, 4, 5)
     results = [Tensor(x)[key] for key in KEYS]
@@ -102,6 +103,7 @@ def test_reads_are_numpys_also_where_an_int_stands_beside_them():
         assert np.array_equal(got.numpy(), x[key]), key
 
 
+@pytest.mark.many_kernels
 def test_assignments_are_numpys():
     x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
     keys = [0, -1, slice(1, None), (slice(None), 2), (Ellipsis, slice(None, None, -2)), (1, 2, 3), None, ..., *KEYS]
@@ -117,6 +119,7 @@ def test_assignments_are_numpys():
         assert np.array_equal(got.numpy(), want), key
 
 
+@pytest.mark.many_kernels
 def test_an_assignment_is_an_assign():
     x = Tensor([1.0, 2.0, 3.0])
     before = x * 10
