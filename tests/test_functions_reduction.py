@@ -244,6 +244,7 @@ WRONG = {
     "norm": (lambda: V.norm("fro"), TypeError, "norm: p is a number, got 'fro'"),
     "dim": (lambda: V.var(2), IndexError, r"var: dim 2 is outside shape \(2, 3\)"),
     "twice": (lambda: V.any((0, 0)), ValueError, "names a dim of shape"),
+    "prod of dims": (lambda: V.prod((0, 1)), TypeError, r"prod: a dim is an int, got \(0, 1\)"),
     "argmax": (lambda: V.argmax(3), IndexError, "argmax: dim 3 is outside"),
     "topk": (lambda: V.topk(4), ValueError, r"k is 4, dim -1 of shape \(2, 3\) has 3 elements; k must be 1 to 3"),
     "cumsum": (lambda: V.cumsum(-3), IndexError, "cumsum: dim -3 is outside"),

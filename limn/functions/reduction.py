@@ -85,16 +85,13 @@ class Reduction:
     def prod(self, dim: int | None = None, keepdim: bool = False) -> Tensor:
         """The product over one dim, or of all elements. Factors meet in groups of 16, and the groups again, so zeros
         and their gradients are exact. bool and narrow ints multiply in int32, which wraps; halves in float32."""
-        axes = self._axes(dim, "prod")
-        if len(axes) > 1:
-            return _shaped(self.reshape(-1).prod(0), self.shape if keepdim else None)
-        if not axes:
-            return self
-        (at,) = axes
+        if dim is None:
+            return self.reshape(-1).prod(0).reshape([1] * self.ndim if keepdim else [])
+        at = self._dim(dim, "prod")
         x = self.cast(int32) if not self.dtype.is_float else widened(self)
         while x.shape[at] > 1:
             x = _grouped(x, at)
-        return self._reduced(t.cast(x._node, self.dtype if self.dtype.is_float else int32), axes, keepdim)
+        return self._reduced(t.cast(x._node, self.dtype if self.dtype.is_float else int32), [at], keepdim)
 
     def norm(self, p: float = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
         """(sum |x|**p) ** (1/p); the largest |x| for p = inf, the smallest for -inf, the count of what is not zero for
@@ -165,10 +162,6 @@ class Reduction:
             return [t.add(g, t.neg(t.mul(t.exp(y), t.expand(t.total(g, axes), y.shape))))]
 
         return self._of(t.cast(t.with_rule(value, (x,), rule), self.dtype if self.dtype.is_float else float32))
-
-
-def _shaped(x: Tensor, shape: tuple[int, ...] | None) -> Tensor:
-    return x if shape is None else x.reshape([1] * len(shape))
 
 
 GROUP = 16  # factors that one kernel multiplies, each read from memory by itself
