@@ -316,6 +316,24 @@ def test_the_command_itself_and_a_reader_that_leaves():
         assert "Traceback" not in p.stderr.read()
 
 
+@pytest.mark.parametrize(
+    ("redirection", "message"),
+    [
+        ("<&-", "<stdin>: error: Bad file descriptor"),
+        (">&-", "<stdout>: error: Bad file descriptor"),
+        (">/dev/full", "<stdout>: error: No space left on device"),
+    ],
+)
+def test_streams_that_are_closed_or_full(redirection, message):
+    command = f'echo "builtin.module {{}}" | (exec "$0" -m limn.tools.limn_opt {redirection})'
+    done = subprocess.run(["sh", "-c", command, sys.executable], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", message + "\n")
+
+
+def test_a_dash_names_the_standard_streams(opt):
+    assert opt(ADD, "-", "-o", "-").out == opt(ADD).out
+
+
 def test_stock_xdsl_opt_knows_the_dialects_and_passes():
     command = [sys.executable, "-m", "xdsl.tools.xdsl_opt", "-p", "canonicalize"]
     done = subprocess.run(command, input=ADD, capture_output=True, text=True, check=False)

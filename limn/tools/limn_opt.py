@@ -12,9 +12,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from errno import EBADF
 from importlib.metadata import version
 from io import StringIO
-from typing import IO, NoReturn, cast
+from typing import IO, NoReturn, TextIO, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, get_pass_option_infos
@@ -93,13 +94,14 @@ class LimnOpt(xDSLOptMain):
 
     def read_sources(self) -> list[Source]:
         """The input text, cut at `// -----` if that was asked for."""
-        name = self.args.input_file or "<stdin>"
+        asked = self.args.input_file
+        name = "<stdin>" if asked in (None, "-") else asked
         try:
-            if self.args.input_file is None:
-                data = sys.stdin.buffer.read()
-            else:
-                with open(self.args.input_file, "rb") as file:
+            if name == asked:
+                with open(name, "rb") as file:
                     data = file.read()
+            else:
+                data = opened(sys.stdin).buffer.read()
         except OSError as error:
             raise SourceError(f"{name}: error: {error.strerror}") from error
         data = data.removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors write
@@ -121,22 +123,28 @@ class LimnOpt(xDSLOptMain):
     def run(self) -> None:
         """Do all of the work, then write the output."""
         if self.args.list_passes or self.args.list_pipelines:
-            sys.stdout.write((self.args.list_passes and list_passes()) or list_pipelines())
+            self.write((self.args.list_passes and list_passes()) or list_pipelines())
             return
         outputs = [self.process(source) for source in self.read_sources()]
         self.write("// -----\n".join(outputs))
 
     def write(self, text: str) -> None:
         """Put the text where `-o` says."""
-        if self.args.output_file is None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
-            return
+        asked = self.args.output_file
+        name = "<stdout>" if asked in (None, "-") else asked
         try:
-            with open(self.args.output_file, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
+            if name == asked:
+                with open(name, "w", encoding="utf-8", newline="") as file:
+                    file.write(text)
+            else:
+                opened(sys.stdout).write(text)
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise
         except OSError as error:
-            raise SourceError(f"{self.args.output_file}: error: {error.strerror}") from error
+            if name != asked:
+                discard_output()  # or Python complains once more at exit
+            raise SourceError(f"{name}: error: {error.strerror}") from error
 
     def process(self, source: Source) -> str:
         """What one module of the input gives; with the two diagnostics flags, the message of its error."""
@@ -187,6 +195,19 @@ def with_place(action: Callable[[], None], source: Source, who: str) -> None:
         action()
     except (DiagnosticException, ValueError, RecursionError) as error:
         raise source.error_on(getattr(error, "op", None), f"{who}: {one_line(error)}") from error
+
+
+def opened(stream: TextIO | None) -> TextIO:
+    """A standard stream; Python has None for one that the shell has closed."""
+    if stream is None:
+        raise OSError(EBADF, os.strerror(EBADF))
+    return stream
+
+
+def discard_output() -> None:
+    """Let what is still to be written to the standard output go nowhere."""
+    if sys.stdout:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def usage_error(message: str) -> NoReturn:
@@ -262,8 +283,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("Success, can shrink")  # the text and status that shrinkray looks for
         return 0
     except BrokenPipeError:
-        # The reader of our output has gone (`limn-opt ... | head`); keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()  # its reader has gone (`limn-opt ... | head`); or Python complains at exit
         return 1
     except Exception as error:
         if "--traceback" in arguments:
