@@ -134,6 +134,7 @@ def test_wrong_dlpack(call, kind, text):
 # ---- raw files
 
 
+@pytest.mark.many_kernels
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_raw_files_go_out_and_in(dtype, tmp_path):
     t = Tensor(np.array([[1, 0, 3], [0, 5, 6]])).cast(dtype)
@@ -160,6 +161,7 @@ def test_wrong_raw_files(tmp_path):
 # ---- pickle and copies
 
 
+@pytest.mark.many_kernels
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_pickles_hold_values(dtype):
     t = Tensor(np.array([[1, 0, 3]])).cast(dtype)

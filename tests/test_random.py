@@ -98,7 +98,10 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
+RARE = {"rand float16", "rand bfloat16", "uniform float16", "uniform wide", "randint all"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.full] if n in RARE else []) for n in SAME])
 def test_devices_agree_in_every_bit(name):
     one, other = on_each_device(SAME[name])
     assert one.tobytes() == other.tobytes()
