@@ -2,7 +2,7 @@
 
 A draw makes two words of 32 bits for each element from the element's number and the key of the draw alone, in ops of
 the closed set. So random numbers fuse into the kernels that use them, nothing is stored for a backward, which computes
-its mask again, and every device gets the same bits, since nothing but i32 arithmetic and exact f32 steps is used.
+its mask again, and every device gets the same bits, since nothing but i32 arithmetic and single IEEE operations of f32 is used.
 
 The network: (left, right) -> (right, left + F(right)), five rounds. F is t plus its own top 17 bits, where t = x * (2 *
 x + key) modulo 2**32 and the key is odd: the product, a permutation whose top bits depend on all bits below (it is the
@@ -10,9 +10,9 @@ one inside RC6, by Rivest, Robshaw, Sidney and Yin, 1998), spreads each bit upwa
 down (there is no shift among the primitives; a cast to float32, times 2**-15, and back are one). A network of such
 rounds is Luby's and Rackoff's construction (How to construct pseudorandom permutations, 1988); making random numbers
 by such a block cipher in counter mode, with few rounds, is Salmon's, Moraes's, Dror's and Shaw's idea (Parallel random
-numbers: as easy as 1, 2, 3, SC 2011). With four rounds, one less than the first word has, it passes the diehard and sts suites of
-dieharder, and the counts of `tests/test_random.py` on ten times as many words; with three, the second word fails some
-of them. A plain square for the product fails them even with five.
+numbers: as easy as 1, 2, 3, SC 2011). With four rounds, one less than the first word has, it passes the diehard and
+sts suites of dieharder, and the counts of `tests/test_random.py` on ten times as many words; with three, the second
+word fails some of them. A plain square for the product fails them even with five.
 
 The key of a draw is BLAKE2b of the seed and the number of the draw, 28 bytes in a buffer of its own: data, not a
 literal, so a plan serves all draws, and two equal expressions differ. Elements are numbered in row-major order, from a
