@@ -2,7 +2,7 @@
 
 A draw makes two words of 32 bits for each element from the element's number and the key of the draw alone, in ops of
 the closed set. So random numbers fuse into the kernels that use them, nothing is stored for a backward, which computes
-its mask again, and every device gets the same bits, since nothing but i32 arithmetic and single IEEE operations of f32 is used.
+its mask again, and every device gets the same bits, since nothing but i32 arithmetic and IEEE steps of f32 is used.
 
 The network: (left, right) -> (right, left + F(right)), five rounds. F is t plus its own top 17 bits, where t = x * (2 *
 x + key) modulo 2**32 and the key is odd: the product, a permutation whose top bits depend on all bits below (it is the
