@@ -4,13 +4,11 @@ It gives the text that the device's own road starts from or passes through, so `
 stage; nothing is computed and no plan is kept.
 """
 
-from io import StringIO
-
 from limn.importer import build, record
 from limn.pipelines import PIPELINES, module_text, run_pipeline
 from limn.runtime import get_device
+from limn.targets.c import print_c
 from limn.tensor import Tensor
-from limn.universe import LIMN_UNIVERSE, make_context
 
 STAGES = ("graph", "schedule", "nest", "final", "c")
 
@@ -38,8 +36,4 @@ def ir(*tensors: Tensor, stage: str = "graph") -> str:
     if stage == "final":
         stage = get_device().name if get_device().name in PIPELINES else "graph"
     run_pipeline(module, PIPELINES[stage][0])
-    if not c_text:
-        return module_text(module)
-    out = StringIO()
-    LIMN_UNIVERSE.all_targets["c"]()().emit(make_context(), module, out)
-    return out.getvalue()
+    return print_c(module) if c_text else module_text(module)

@@ -12,48 +12,18 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import (
-    BFloat16Type,
-    Float16Type,
-    Float32Type,
-    Float64Type,
-    FunctionType,
-    ModuleOp,
-    TensorType,
-    i1,
-    i8,
-    i16,
-    i32,
-)
+from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from limn.dialects.graph import (
-    AssignOp,
-    CastOp,
-    ConstOp,
-    MaxOp,
-    MulOp,
-    ScatterOp,
-    SumOp,
-    ViewOp,
-)
-from limn.dtypes import DType, bfloat16, bool_, float16, float32, float64, int8, int16, int32
+from limn.dialects.graph import ELEMENT_TYPES, AssignOp, CastOp, ConstOp, MaxOp, MulOp, ScatterOp, SumOp, ViewOp
+from limn.dtypes import BY_MLIR, DType
 from limn.runtime.buffers import Buffer
 from limn.trace import BufferTag, Node, ScalarTag
 from limn.view import View
 
-ELEMENT: dict[DType, Attribute] = {
-    float64: Float64Type(),
-    float32: Float32Type(),
-    float16: Float16Type(),
-    bfloat16: BFloat16Type(),
-    int32: i32,
-    int16: i16,
-    int8: i8,
-    bool_: i1,
-}
+ELEMENT: dict[DType, Attribute] = {BY_MLIR[str(element)]: element for element in ELEMENT_TYPES}
 
 
 @dataclass(slots=True)
@@ -151,6 +121,7 @@ def _commits(nodes: list[Node]) -> list[Node]:
 
 
 def tensor_type(dtype: DType, shape: tuple[int, ...]) -> TensorType[Attribute]:
+    """The type in IR of a tensor of this dtype and shape."""
     return TensorType(ELEMENT[dtype], list(shape))
 
 

@@ -12,15 +12,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
 from limn.dialects import graph
 from limn.dialects.legality import PassRefused
+from limn.dtypes import BY_MLIR
 from limn.view import View, compose, row_major
-
-HEAVY = (graph.ExpOp, graph.LogOp, graph.SqrtOp, graph.RecipOp)
 
 
 @dataclass(eq=False)
@@ -38,17 +36,20 @@ class Node:
     chain: list[Node] = field(default_factory=list["Node"])
     """Of a reduction: the reductions it folds directly, outermost first (nested sums of one split)."""
     uses: int = 0
+    """How many accesses read it, results and assigns included."""
     work: int = 0
     """About how many ops computing it anew takes, back to what is in memory; HEAVY_WORK where that never pays."""
     tabled: frozenset[Node] | None = None
     """What computes it, itself included, where that is light and reads but tables: memory small beside its own size.
     Random words are such a value. None otherwise."""
     stored_shape: tuple[int, ...] | None = None
+    """The shape in which the function returns it or assigns it first."""
     folds_rows: bool = False
     """Whether it is computed from reductions that are no contractions, back to what is in memory."""
 
     @property
     def name_hint(self) -> str | None:
+        """The name that the text gave the value."""
         return self.op.results[0].name_hint if self.op is not None else None
 
     @property
@@ -71,6 +72,7 @@ class Access:
 
     @property
     def is_const(self) -> bool:
+        """Whether it is one number in every element."""
         return isinstance(self.base, Node) and isinstance(self.base.op, graph.ConstOp) and self.view.mask is None
 
     @property
@@ -80,6 +82,7 @@ class Access:
 
 
 def base_shape(base: BlockArgument | Node) -> tuple[int, ...]:
+    """The shape of what an access reads, before its view."""
     return base.shape if isinstance(base, Node) else graph.shape_of(base)
 
 
@@ -106,15 +109,6 @@ def permutes(where: Sequence[int]) -> bool:
     """Whether the dims of `dims_kept` stand in another order than before."""
     dims = [dim for dim in where if dim >= 0]
     return dims != sorted(dims)
-
-
-def lowest(element: Attribute) -> float | int:
-    """What the maximum of nothing is."""
-    if graph.is_float(element):
-        return -math.inf
-    assert isinstance(element, IntegerType)
-    width = element.width.data
-    return 0 if width == 1 else -(1 << (width - 1))
 
 
 def view_of(op: graph.ViewOp) -> View:
@@ -149,7 +143,7 @@ class FunctionNodes:
             case _ if op.results and graph.size_of(op.results[0]) == 0:
                 self._no_element(op)
             case graph.ReduceOp() if graph.size_of(op.operand) == 0:
-                start = 0 if isinstance(op, graph.SumOp) else lowest(graph.element_of(op.result))
+                start = 0 if isinstance(op, graph.SumOp) else BY_MLIR[str(graph.element_of(op.result))].lowest
                 self._number(op.result, start)
             case graph.ScatterOp() if graph.size_of(op.rows) == 0:
                 self._number(op.result, 0)
@@ -253,7 +247,7 @@ def _nested(node: Node) -> list[Node]:
 def _work(node: Node) -> int:
     if isinstance(node.op, graph.ConstOp):
         return 0
-    if isinstance(node.op, (*graph.REDUCTIONS, *HEAVY)) or getattr(node.op, "recip", None) is not None:
+    if isinstance(node.op, graph.REDUCTIONS) or graph.is_heavy(node.op):
         return HEAVY_WORK
     return min(HEAVY_WORK, 1 + sum(_work_of(access) for access in node.operands))
 
@@ -272,9 +266,7 @@ MOST_TABLED = 256
 
 
 def _tabled(node: Node) -> frozenset[Node] | None:
-    if node.why is not None or node.work == 0 or not isinstance(node.op, graph.ELEMENTWISE):
-        return None
-    if isinstance(node.op, HEAVY) or getattr(node.op, "recip", None) is not None:
+    if node.why is not None or node.work == 0 or not isinstance(node.op, graph.ELEMENTWISE) or graph.is_heavy(node.op):
         return None
     found = {node}
     for base in (a.base for a in node.operands if not a.is_const):
@@ -287,8 +279,9 @@ def _tabled(node: Node) -> frozenset[Node] | None:
     return frozenset(found) if len(found) <= MOST_TABLED else None
 
 
-def varies(access: Access, depth: int = 16) -> set[int]:
-    """Dims of an access along which its values may change; assumes the most beyond ``depth`` ops."""
+def varies(access: Access, patience: int = 16) -> set[int]:
+    """Dims of an access along which its values may change. Each op shares out half of the patience that is left, so
+    that wide expressions stay cheap; where none is left, the most is assumed."""
     view = access.view
     if access.is_const:
         return set()
@@ -296,14 +289,14 @@ def varies(access: Access, depth: int = 16) -> set[int]:
         return set(range(len(view.shape)))
     dims = {d for d, stride in enumerate(view.strides) if stride}
     base = access.base
-    if not isinstance(base, Node) or not isinstance(base.op, graph.ELEMENTWISE) or depth == 0:
+    if not isinstance(base, Node) or not isinstance(base.op, graph.ELEMENTWISE) or patience == 0:
         return dims
     where = dims_kept(base.shape, view)
     if where is None:
         return dims
     inner: set[int] = set()
     for operand in base.operands:
-        inner |= {where[d] for d in varies(operand, depth // 2)}
+        inner |= {where[d] for d in varies(operand, patience // 2)}
     return inner & dims
 
 

@@ -760,6 +760,14 @@ class CustomOp(GraphOp):
 
 ELEMENTWISE = (NegOp, ExpOp, LogOp, SqrtOp, RecipOp, CastOp, AddOp, MulOp, CmpLtOp, WhereOp)
 REDUCTIONS = (SumOp, MaxOp)
+HEAVY = (ExpOp, LogOp, SqrtOp, RecipOp)
+"""The elementwise ops that take many times as long as an addition."""
+
+
+def is_heavy(op: Operation | None) -> bool:
+    """Whether an elementwise op is one of HEAVY, or a division."""
+    return isinstance(op, HEAVY) or (isinstance(op, MulOp) and op.recip is not None)
+
 
 Graph = Dialect(
     "graph",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, SSAValue
 
 from limn.analysis import dependence
-from limn.analysis.affine import Ranges, range_of
+from limn.analysis.affine import Ranges, ranges_in, turns_of
 from limn.dialects.nest import AccessOp, CheckRowOp, ForOp, LoadOp, ScratchOp, extent_of
 
 MOST_LANES = 1 << 15
@@ -33,24 +33,15 @@ class Analysis:
 
 def analyse(block: Block) -> Analysis:
     """Analyse the body of a kernel."""
-    ranges: Ranges = {}
-    order: list[ForOp] = []
-    written: set[SSAValue] = set()
-    for op in block.walk():
-        if isinstance(op, ForOp):
-            ranges[op.index] = range_of(op, ranges)
-            order.append(op)
-        elif isinstance(op, CheckRowOp):
-            ranges[op.result] = (0, op.bound.value.data - 1)
-        elif isinstance(op, AccessOp) and not isinstance(op, LoadOp):
-            written.add(op.memory)
+    ranges = ranges_in(block)
+    order = [op for op in block.walk() if isinstance(op, ForOp)]
+    written = {op.memory for op in block.walk() if isinstance(op, AccessOp) and not isinstance(op, LoadOp)}
     chunks: dict[ForOp, int] = {}
     lanes_inside: dict[ForOp, int] = {}
     for loop in reversed(order):  # inner loops first
         inner = max((lanes_inside[op] for op in loop.block.ops if isinstance(op, ForOp)), default=1)
         kept = max((extent_of(op.result) for op in loop.block.ops if isinstance(op, ScratchOp)), default=1)
-        low, high = ranges[loop.index]
-        turns = (high - low) // loop.stride + 1
+        turns = turns_of(loop, ranges)
         most = MOST_LANES // max(inner, kept // 32)  # a lane's scratch may be 32 times what its values take
         if most > 1 and turns > 1 and independent(loop, ranges):
             chunks[loop] = most

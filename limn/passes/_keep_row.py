@@ -14,7 +14,6 @@ from collections import Counter
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from limn.analysis.nodes import HEAVY
 from limn.analysis.phases import Phase, loads, phases
 from limn.dialects import graph, schedule
 
@@ -22,7 +21,7 @@ from limn.dialects import graph, schedule
 def keep_row(kernel: schedule.KernelOp, max_row: int) -> None:
     """Put a ``schedule.keep`` into ``kernel`` where it pays and the row has at most ``max_row`` elements."""
     found = phases(kernel)
-    if len(found) < 3 and not any(_is_heavy(op) for phase in found[1:] for op in phase.ops):
+    if len(found) < 3 and not any(graph.is_heavy(op) for phase in found[1:] for op in phase.ops):
         return
     times = Counter(op for phase in found for op in phase.ops)
     best, cheapest = None, _cost(found, None)
@@ -49,10 +48,6 @@ def drop_idle_keeps(kernel: schedule.KernelOp) -> None:
             op.erase()
 
 
-def _is_heavy(op: Operation) -> bool:
-    return isinstance(op, HEAVY) or (isinstance(op, graph.MulOp) and op.recip is not None)
-
-
 def _row_size(kernel: schedule.KernelOp, value: SSAValue) -> int:
     rows = set(kernel.loop_order[: kernel.row_count])
     return math.prod(extent for dim, extent in enumerate(graph.shape_of(value)) if dim not in rows)
@@ -68,7 +63,7 @@ def _cost(found: list[Phase], kept: Operation | None) -> tuple[int, int]:
         if is_kept and kept in running:
             running = _without(phase, kept)
         is_kept |= kept in running
-        heavy += sum(_is_heavy(op) for op in running)
+        heavy += sum(graph.is_heavy(op) for op in running)
         for argument in {load.operands[0] for load in loads(phase) if load in running}:
             reads[argument] += 1
     return sum(max(0, count - 2) for count in reads.values()), heavy

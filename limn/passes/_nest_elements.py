@@ -40,6 +40,7 @@ class Scope:
         self.memory: dict[Operation, Memory] = {}
 
     def value(self, key: Hashable) -> SSAValue | None:
+        """What is known under ``key`` here or further out."""
         scope: Scope | None = self
         while scope is not None:
             if key in scope.values:
@@ -48,6 +49,7 @@ class Scope:
         return None
 
     def memory_of(self, op: Operation) -> Memory | None:
+        """Where the value of ``op`` lies, if it has been stored here or further out."""
         scope: Scope | None = self
         while scope is not None:
             if op in scope.memory:
@@ -63,8 +65,9 @@ class Scope:
             known = self.values[key] = op.results[0]
         return known
 
-    def index(self, memory: Memory, offset: int = 0) -> Index:
-        return values.linear(memory.strides, self.bound, offset)
+    def index(self, memory: Memory) -> Index:
+        """The cell of ``memory`` for the indices at hand."""
+        return values.linear(memory.strides, self.bound)
 
 
 def scratch(scope: Scope, dims: KernelDims, over: Sequence[int], element: Attribute, name: str) -> Memory:
@@ -76,10 +79,6 @@ def scratch(scope: Scope, dims: KernelDims, over: Sequence[int], element: Attrib
     return Memory(made, dict(zip(over, row_major(extents))))
 
 
-DEAR = (graph.ExpOp, graph.LogOp, graph.SqrtOp, graph.RecipOp)
-"""Ops that take so long that a loop around them should not repeat them."""
-
-
 class Elements:
     """Writes the ops that compute values; ``inputs`` are the memrefs of the kernel's arguments."""
 
@@ -87,7 +86,7 @@ class Elements:
         self.dims, self.inputs, self.stack_bytes = dims, inputs, stack_bytes
         ops = list(dims.kernel.block.ops)
         self.early = {dims.same[op.row] for op in ops if isinstance(op, schedule.GatherOp | schedule.ScatterOp)}
-        self.early |= {dims.same[op.results[0]] for op in ops if isinstance(op, DEAR)}
+        self.early |= {dims.same[op.results[0]] for op in ops if isinstance(op, graph.HEAVY)}
 
     def value(self, scope: Scope, wanted: SSAValue) -> SSAValue:
         """``wanted`` for the element at hand, with the ops it takes written to the scopes where they belong."""

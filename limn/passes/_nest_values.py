@@ -47,10 +47,12 @@ def linear(strides: Mapping[int, int], bound: Mapping[int, SSAValue], offset: in
 
 
 def widen(value: SSAValue, append: Append) -> SSAValue:
+    """A half as f32; anything else as it is."""
     return append(nest.CastOp(value, f32)) if value.type in graph.HALVES else value
 
 
 def converted(value: SSAValue, element: Attribute, append: Append) -> SSAValue:
+    """A value as ``element``, by at most one cast."""
     return value if value.type == element else append(nest.CastOp(value, element))
 
 

@@ -13,9 +13,9 @@ for either, and both give the same bits. bf16 is the upper half of f32.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 HALVES = ("f16", "bf16")
@@ -132,7 +132,9 @@ def literal(value: float | int | bool, kind: str) -> str:
     if kind == "i1":
         return "1" if value else "0"
     if kind in HALVES:
-        return f"0x{_half_bits(value, kind):04x}"
+        with np.errstate(over="ignore"):
+            half = np.float32(value).astype(ml_dtypes.bfloat16) if kind == "bf16" else np.float16(value)
+        return f"0x{int(half.view(np.uint16)):04x}"
     if kind in INTEGERS:
         return _integer(int(value), kind)
     suffix = "f" if kind == "f32" else ""
@@ -154,16 +156,6 @@ def _integer(value: int, kind: str) -> str:
     if value == -(2 ** (bits - 1)):
         return f"(-{2 ** (bits - 1) - 1}{suffix} - 1)"
     return f"{value}{suffix}"
-
-
-def _half_bits(value: float, kind: str) -> int:
-    if kind == "f16":
-        try:
-            return int(struct.unpack("H", struct.pack("e", value))[0])
-        except OverflowError:
-            return 0x7C00 if value > 0 else 0xFC00
-    # the callers give numbers that bf16 holds exactly, so that cutting is rounding
-    return int(struct.unpack("I", struct.pack("f", value))[0]) >> 16
 
 
 # ------------------------------------------------------------------------------------------------------------- helpers
