@@ -53,7 +53,7 @@ def test_every_block_says_what_it_is():
     assert {p.values[0] for p in BLOCKS} <= {"python", "text", "mlir", "sh", "c", "mermaid"}
 
 
-@pytest.mark.parametrize("device", ["numpy", "c"])
+@pytest.mark.parametrize("device", ["numpy", pytest.param("c", marks=pytest.mark.full)])
 @pytest.mark.parametrize(("kind", "code", "following"), blocks("python"))
 def test_python_blocks_run_and_print_what_the_page_says(kind, code, following, device, tmp_path):
     environment = {**os.environ, "LIMN_DEVICE": device}
