@@ -26,5 +26,8 @@ def dump(module: ModuleOp) -> None:
         return
     text = module_text(module)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    (Path(folder) / f"{next(_dumped):04d}-{digest}.mlir").write_text(text)
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"{next(_dumped):04d}-{digest}.mlir").write_text(text)
+    except OSError as error:
+        raise OSError(error.errno, f"LIMN_DUMP_DIR={folder}: {error.strerror}", error.filename) from None

@@ -87,6 +87,27 @@ def test_a_compiler_that_fails_is_reported_with_its_own_words(monkeypatch, tmp_p
 
 
 @needs_compiler
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("exit 0", "makes no library that loads here"),
+        ('while [ "$1" != -o ]; do shift; done; echo text > "$2"', "makes no library that loads here"),
+        ('exec cc -x c++ "$@"', "could not compile"),
+    ],
+)
+def test_what_compiles_no_c_for_this_machine_is_no_compiler(body, message, monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", script(tmp_path, body))
+    with pytest.raises(CompilerError, match=message):
+        find_compiler(Cache(tmp_path / "cache"))
+
+
+def test_a_cc_that_is_no_command_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("CC", "gcc '-O2")
+    with pytest.raises(CompilerError, match="CC=gcc '-O2: No closing quotation"):
+        find_compiler(Cache(tmp_path / "cache"))
+
+
+@needs_compiler
 def test_flags_that_a_compiler_does_not_take_are_left_out(monkeypatch, tmp_path):
     refuse = (
         'for a in "$@"; do case $a in -fopenmp|-march=native) echo "error: $a" >&2; exit 1;; esac; done; exec cc "$@"'
@@ -141,6 +162,13 @@ def test_files_not_used_for_longest_go_first(tmp_path, monkeypatch):
     left = set(os.listdir(tmp_path))
     assert {"last", "f0", "f7"} <= left and "f1" not in left
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 2**20
+
+
+@pytest.mark.parametrize("text", ["nan", "-1", "much", ""])
+def test_a_size_that_is_none_means_the_usual_one(text, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIMN_CACHE_MB", text)
+    Cache(tmp_path).put("kept", b"")
+    assert os.listdir(tmp_path) == ["kept"]
 
 
 def test_a_folder_that_cannot_be_used_costs_one_warning_and_no_answer(tmp_path, monkeypatch):

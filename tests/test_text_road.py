@@ -7,9 +7,11 @@ from itertools import count
 import numpy as np
 import pytest
 from c_text import COMPILER, FROM_SCHEDULE, Program, compile_c, limn_opt
+from xdsl.dialects.builtin import ModuleOp
 
 import limn
 from limn import Tensor
+from limn.dump import dump
 from limn.pipelines import NEST, SCHEDULE, C
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on this machine")
@@ -182,3 +184,10 @@ def test_ten_training_steps_from_text_alone_end_in_limns_own_bits(tmp_path, monk
         part = flat[first : first + array.size]
         assert part.tobytes() == array.tobytes(), name
         assert not np.array_equal(part, start[name].reshape(-1)), name
+
+
+def test_a_folder_for_dumps_that_cannot_be_made_is_an_error_that_names_the_variable(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("LIMN_DUMP_DIR", str(tmp_path / "file"))
+    with pytest.raises(OSError, match="LIMN_DUMP_DIR=.*file: File exists"):
+        dump(ModuleOp([]))

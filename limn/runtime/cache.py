@@ -130,9 +130,10 @@ def default_folder() -> Path | None:
 
 def _megabytes() -> float:
     try:
-        return float(os.environ.get("LIMN_CACHE_MB", ""))
+        asked = float(os.environ.get("LIMN_CACHE_MB", ""))
     except ValueError:
         return DEFAULT_MEGABYTES
+    return asked if asked >= 0 else DEFAULT_MEGABYTES  # nan is neither
 
 
 def _check_owner(folder: Path) -> None:

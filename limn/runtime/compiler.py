@@ -6,6 +6,7 @@ what is learnt is kept in the cache by the compiler's path, size and date, so th
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from limn.runtime.cache import Cache
+from limn.runtime.threads import patient_threads
 
 SEMANTIC_FLAGS = ("-ffp-contract=off", "-fwrapv")
 SPEED_FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math")
@@ -31,11 +33,12 @@ OPENMP_FLAGS = (("-fopenmp",), ())
 PROBE = """\
 #ifdef _OPENMP
 #include <omp.h>
-int limn_probe(void) { return omp_get_max_threads(); }
+int limn_probe(int *restrict count) { return *count = omp_get_max_threads(); }
 #else
-int limn_probe(void) { return 1; }
+int limn_probe(int *restrict count) { return *count = 1; }
 #endif
 """
+"""C, and not C++, which has no restrict."""
 
 
 class CompilerError(RuntimeError):
@@ -96,10 +99,14 @@ def find_compiler(cache: Cache) -> Compiler:
     candidates = [asked] if asked else ["cc", "gcc", "clang"]
     reasons: list[str] = []
     for candidate in candidates:
-        command = shlex.split(candidate)
+        try:
+            command = shlex.split(candidate)
+        except ValueError as error:
+            reasons.append(f"CC={candidate}: {error}")
+            continue
         found = shutil.which(command[0])
         if found is None:
-            reasons.append(f"{command[0]} is not on the PATH")
+            reasons.append(f"{command[0] or candidate} is not on the PATH")
             continue
         try:
             return _known(cache, (found, *command[1:])) or _try(cache, (found, *command[1:]))
@@ -120,13 +127,23 @@ def _try(cache: Cache, command: tuple[str, ...]) -> Compiler:
             flags = (*SPEED_FLAGS, *SAFETY_FLAGS, *SEMANTIC_FLAGS, *native, *openmp, *LIBRARY_FLAGS)
             compiler = Compiler(command, flags, version.stdout.split("\n")[0], processor())
             try:
-                compiler.link([source], cache.workshop() / "probe.so")
+                _check(compiler, source, cache.workshop() / "probe.so")
             except CompilerError as error:
                 refusals.append(error)
                 continue
             cache.put(_probe_name(command), json.dumps(asdict(compiler)).encode())
             return compiler
     raise refusals[-1]
+
+
+def _check(compiler: Compiler, source: Path, target: Path) -> None:
+    """Compile and load a small library: a compiler for another machine succeeds at the one, not at the other."""
+    compiler.link([source], target)
+    try:
+        with patient_threads():
+            ctypes.CDLL(str(target))
+    except OSError as error:
+        raise CompilerError(f"{compiler.command[0]} makes no library that loads here: {error}") from None
 
 
 def _known(cache: Cache, command: tuple[str, ...]) -> Compiler | None:
@@ -148,6 +165,7 @@ def _probe_name(command: tuple[str, ...]) -> str:
         processor(),
         SPEED_FLAGS,
         SAFETY_FLAGS,
+        PROBE,
     )
     return f"compiler-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}"
 
