@@ -244,7 +244,7 @@ def random_key(rng, shape):
 
 @pytest.mark.full
 @given(shape=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_random_reads_and_assignments_against_numpy(shape, seed):
     if limn.get_device().name != "numpy":
         pytest.skip("each compiles")
