@@ -17,12 +17,12 @@ from limn.analysis.phases import loads, phases
 from limn.dialects import graph, schedule
 from limn.interpreters import graph as graph_interpreter
 from limn.interpreters import schedule as schedule_interpreter
-from limn.passes.fuse import Fuse
+from limn.passes.fuse import FusePass
 from limn.universe import make_context
 
 
 def fused(case: Case, **options) -> Case:
-    Fuse(**options).apply(make_context(), case.module)
+    FusePass(**options).apply(make_context(), case.module)
     case.module.verify()
     return case
 
@@ -293,7 +293,7 @@ def test_large_graphs_keep_their_bits_within_the_bounds_of_a_kernel(name):
     case = LARGE[name]()
     arrays = case.inputs()
     want = graph_interpreter.run(case.func, arrays, "ascending")
-    Fuse().apply(make_context(), case.module)
+    FusePass().apply(make_context(), case.module)
     assert_same_bits(schedule_interpreter.run(case.module, arrays, "ascending"), want)
     for kernel in kernels(case):
         assert len(kernel.block.args) <= 24

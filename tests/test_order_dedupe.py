@@ -11,15 +11,15 @@ from xdsl.parser import Parser
 
 from limn.dialects import schedule
 from limn.interpreters import schedule as schedule_interpreter
-from limn.passes.dedupe import Dedupe, structure
-from limn.passes.fuse import Fuse
-from limn.passes.order import Order
-from limn.passes.split_reduce import SplitReduce
+from limn.passes.dedupe import DedupePass, structure
+from limn.passes.fuse import FusePass
+from limn.passes.order import OrderPass
+from limn.passes.split_reduce import SplitReducePass
 from limn.universe import make_context
 
 
 def fused(case: Case) -> Case:
-    Fuse().apply(make_context(), case.module)
+    FusePass().apply(make_context(), case.module)
     return case
 
 
@@ -39,26 +39,26 @@ def check_bits(module, arrays, *passes) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_corpus_keeps_its_bits(name):
     case = fused(CASES[name]())
-    check_bits(case.module, case.inputs(), Order(), Dedupe())
+    check_bits(case.module, case.inputs(), OrderPass(), DedupePass())
 
 
 @pytest.mark.parametrize("name", ["long_sum", "long_rows", "long_columns", "softmax_wide", "layer_norm_gradient"])
 def test_split_sums_keep_their_bits(name):
     case = fused(CASES[name]())
-    SplitReduce().apply(make_context(), case.module)
-    check_bits(case.module, case.inputs(), Order(), Dedupe())
+    SplitReducePass().apply(make_context(), case.module)
+    check_bits(case.module, case.inputs(), OrderPass(), DedupePass())
 
 
 @pytest.mark.parametrize("seed", range(500, 515))
 def test_random_graphs_keep_their_bits(seed):
     case = fused(RandomGraph(seed, size=40).case)
-    check_bits(case.module, case.inputs(), Order(), Dedupe())
+    check_bits(case.module, case.inputs(), OrderPass(), DedupePass())
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_random_kernels_keep_their_bits(seed):
     made = RandomKernel(seed)
-    check_bits(made.module, made.inputs(seed), Order(), Dedupe())
+    check_bits(made.module, made.inputs(seed), OrderPass(), DedupePass())
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_random_kernels_keep_their_bits(seed):
 )
 def test_the_loop_order_of_the_first_kernel(name, order, rows):
     case = fused(CASES[name]())
-    Order().apply(make_context(), case.module)
+    OrderPass().apply(make_context(), case.module)
     kernel = kernels(case)[0]
     assert (kernel.loop_order, kernel.row_count) == (order, rows)
 
@@ -91,7 +91,7 @@ def test_what_rides_with_a_product_has_no_vote():
     x, w, c, r = b.arg(8, 16), b.arg(12, 16), b.arg(12), b.arg(8, 12)
     h = b.matmul(x, w, transpose_b=True)
     case = fused(b.case(b.add(b.add(h, b.like(c, h)), r)))
-    Order().apply(make_context(), case.module)
+    OrderPass().apply(make_context(), case.module)
     assert kernels(case)[0].loop_order == (0, 1, 2)
 
 
@@ -99,12 +99,12 @@ def test_reduction_dims_keep_their_order():
     b = Builder()
     x = b.arg(6, 7, 8)
     case = fused(b.case(b.sum(b.permute(x, 2, 1, 0), 1, 2)))  # axes 7 and 6; the kept 8 is walked with stride 1
-    Order().apply(make_context(), case.module)
+    OrderPass().apply(make_context(), case.module)
     (kernel,) = kernels(case)
     assert [kernel.dims[d] for d in kernel.loop_order] == [7, 6, 8]
     b = Builder()
     case = fused(b.case(b.sum(b.permute(b.arg(6, 7), 1, 0), 0, 1)))  # the 7 is walked with stride 1, but comes first
-    Order().apply(make_context(), case.module)
+    OrderPass().apply(make_context(), case.module)
     (kernel,) = kernels(case)
     assert [kernel.dims[d] for d in kernel.loop_order] == [7, 6]
 
@@ -112,7 +112,7 @@ def test_reduction_dims_keep_their_order():
 def test_equal_kernels_are_one_launched_twice():
     case = fused(CASES["momentum_steps"]())
     assert len(kernels(case)) == 3
-    Dedupe().apply(make_context(), case.module)
+    DedupePass().apply(make_context(), case.module)
     assert len(kernels(case)) == 2
     launches = [op for op in case.func.body.block.ops if isinstance(op, schedule.LaunchOp)]
     assert [op.kernel.string_value() for op in launches] == ["k0", "k1", "k0"]

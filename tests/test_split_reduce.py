@@ -12,9 +12,9 @@ from xdsl.dialects.builtin import f64, i32
 from limn.analysis.phases import chains_of
 from limn.dialects import graph, schedule
 from limn.interpreters import schedule as schedule_interpreter
-from limn.passes.fuse import Fuse
-from limn.passes.order import Order
-from limn.passes.split_reduce import SplitReduce
+from limn.passes.fuse import FusePass
+from limn.passes.order import OrderPass
+from limn.passes.split_reduce import SplitReducePass
 from limn.universe import make_context
 
 INEXACT = ("softmax", "norm", "cross_entropy", "digits", "long_rows", "row_with_a_tail", "sum_of_sums", "rows_of")
@@ -25,10 +25,10 @@ def split(case: Case, **options) -> tuple[list, list, Case]:
     """The results before and after on one input, which ``options['whole']`` makes whole numbers, and the case."""
     whole = options.pop("whole", False)
     ctx = make_context()
-    Fuse().apply(ctx, case.module)
+    FusePass().apply(ctx, case.module)
     arrays = case.inputs(whole=whole)
     before = schedule_interpreter.run(case.module, arrays)
-    SplitReduce(**options).apply(ctx, case.module)
+    SplitReducePass(**options).apply(ctx, case.module)
     case.module.verify()
     return before, schedule_interpreter.run(case.module, arrays), case
 
@@ -71,8 +71,8 @@ def total_of(count: int, of=None) -> Case:
 
 def run_total(case: Case, value) -> float:
     ctx = make_context()
-    Fuse().apply(ctx, case.module)
-    SplitReduce().apply(ctx, case.module)
+    FusePass().apply(ctx, case.module)
+    SplitReducePass().apply(ctx, case.module)
     (argument,) = case.func.body.block.args
     return schedule_interpreter.run(case.module, [np.full(graph.shape_of(argument), value)])[0][()]
 
@@ -131,18 +131,18 @@ def test_a_keep_survives_a_whole_split():
 )
 def test_contractions_scatters_and_short_rows_are_left_alone(name):
     case = CASES[name]()
-    Fuse().apply(make_context(), case.module)
+    FusePass().apply(make_context(), case.module)
     before = str(case.module)
-    SplitReduce().apply(make_context(), case.module)
+    SplitReducePass().apply(make_context(), case.module)
     assert str(case.module) == before
 
 
 def test_a_long_contraction_is_left_alone():
     b = Builder()
     case = b.case(b.matmul(b.arg(2, 5000), b.arg(5000, 3)))
-    Fuse().apply(make_context(), case.module)
+    FusePass().apply(make_context(), case.module)
     before = str(case.module)
-    SplitReduce().apply(make_context(), case.module)
+    SplitReducePass().apply(make_context(), case.module)
     assert str(case.module) == before
 
 
@@ -157,7 +157,7 @@ def test_a_masked_axis_is_left_alone():
 def test_columns_get_blocks_but_no_lanes_and_their_rows_stay_innermost():
     _, _, case = split(CASES["long_columns"]())
     assert extents(case) == (3, 17, 256, 148)
-    Order().apply(make_context(), case.module)
+    OrderPass().apply(make_context(), case.module)
     assert kernel_of(case).loop_order == (1, 2, 3, 0)
 
 

@@ -9,10 +9,11 @@
 No compiler after limn contracts on its own, so what is fused stands here and nowhere else. It runs right after
 ``lower``; with ``fma=false``, for targets without the instruction, it leaves all alone.
 
-Bits change: a product is no longer rounded before it is added. They are the same wherever products are exact, as on
-small whole numbers. It declines for integers, for a product that has another use (it would be computed twice), for a
-maximum, and where product and addition stand in different loops. Of two products that meet in one addition the first
-is fused.
+Bits: they change, since a product is no longer rounded before it is added. They are the same wherever products are
+exact, as on small whole numbers. Of two products that meet in one addition the first is fused.
+
+Declines: integers, a product that has another use (it would be computed twice), a maximum, and a product and an
+addition in different loops.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from limn.dialects.graph import is_float
 
 @dataclass(frozen=True)
 class ContractPass(ModulePass):
-    """Options: ``fma``, whether the target has a fused multiply-add."""
+    """nest -> nest. Options: ``fma``, whether the target has a fused multiply-add."""
 
     name = "contract"
     fma: bool = True

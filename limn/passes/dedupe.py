@@ -10,7 +10,9 @@ Two kernels are the same if all but their symbol, their value names and the name
 strides, order, and constants by their bits (0.0 is not -0.0, and a NaN is itself). Why a kernel exists stands on its
 launch, so it does not tell kernels apart.
 
-Bits: the same; each launch runs the ops that it ran. Declines nothing; kernels that differ in anything stay.
+Bits: the same; each launch runs the ops that it ran.
+
+Declines: kernels that differ in anything else stay.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from limn.dialects import schedule
 
 
 @dataclass(frozen=True)
-class Dedupe(ModulePass):
+class DedupePass(ModulePass):
     """schedule -> schedule."""
 
     name = "dedupe"

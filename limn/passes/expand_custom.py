@@ -8,8 +8,9 @@ insert any ops in front of it:
     =>
     %0 = graph.add %x, %x : tensor<4xf32>
 
-Bits: those of the decomposition, which is what the kernel means. Declines: a name that is not in the table is left
-alone; ``fuse``, which cannot schedule it, then says so.
+Bits: those of the decomposition, which is what the kernel means.
+
+Declines: a name that is not in the table is left alone; ``fuse``, which cannot schedule it, then says so.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DECOMPOSITIONS: dict[str, Decomposition] = {}
 
 
 @dataclass(frozen=True)
-class ExpandCustom(ModulePass):
+class ExpandCustomPass(ModulePass):
     """graph -> graph."""
 
     name = "expand-custom"

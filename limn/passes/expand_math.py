@@ -20,7 +20,7 @@ becomes
 The error over all finite inputs is below 0.95 ulp for exp and 0.9 for log (all f32 were tried, and 4e8 f64 each);
 subnormals, overflow, inf and NaN come out right: exp(-inf) = 0, log(0) = log(-0) = -inf, log of less is NaN.
 
-Held to: bits, interpreter against target; 5 ulp against ``nest.exp`` and ``nest.log`` before, which the interpreter
+Bits: the same from interpreter and target; within 5 ulp of ``nest.exp`` and ``nest.log`` before, which the interpreter
 takes from numpy. ``fma=true`` fuses the multiply-adds: other last bits, the same error, faster with the instruction
 and ten times slower without.
 
@@ -110,6 +110,7 @@ class Term:
         return self.put(nest.BitcastOp(self.value, kind))
 
     def below(self, other: Term | float) -> Term:
+        """Whether this term is less than another, as i1."""
         return self.put(nest.CmpLtOp(self.value, self.like(other).value))
 
     __add__ = _operator(nest.AddOp)
@@ -182,7 +183,7 @@ FORMULAS = {nest.ExpOp: expand_exp, nest.LogOp: expand_log}
 
 @dataclass(frozen=True)
 class ExpandMathPass(ModulePass):
-    """Replaces ``nest.exp`` and ``nest.log`` of f32 and f64."""
+    """nest -> nest. Options: ``fma``, whether multiply-adds are fused."""
 
     name = "expand-math"
     fma: bool = False

@@ -70,7 +70,7 @@ from limn.passes._keep_row import keep_row
 
 
 @dataclass(frozen=True)
-class Fuse(ModulePass):
+class FusePass(ModulePass):
     """graph -> schedule.
 
     Options: ``recompute``, the most ops that are computed again rather than stored for several kernels (exponentials,

@@ -1,5 +1,8 @@
 """Lower schedule kernels to loop nests, and functions to plans.
 
+A schedule says what runs together and in which order; a target wants loops, addresses and registers. All of them are
+written out here, so that the passes and printers behind need no knowledge of tensors.
+
     schedule.kernel @k(%a: tensor<4x5xf32>, %b: tensor<5x3xf32>) -> tensor<4x3xf32>
         dims [i0 = 4, i1 = 3, r2 = 5] rows 0 order [0, 2, 1] {
       %0 = graph.view %a strides [5, 0, 1] : tensor<4x5xf32> -> tensor<4x3x5xf32>
@@ -16,8 +19,14 @@ that total; else scratch on the stack, of at most ``stack-bytes``: where that do
 so that it is a register. The function becomes a plan: buffers, launches and commits, with a copy kernel where a result
 is an argument or is returned twice.
 
-What stays: the bits of the schedule interpreter with ascending folds. Each reduction folds ascending over its axes,
-whatever ``order`` says about their places among themselves.
+Bits: those of the schedule interpreter with ascending folds. Each reduction folds ascending over its axes, whatever
+``order`` says about their places among themselves.
+
+Declines: nest ops are left alone. An error: an op that does not belong to the schedule level, a scatter into halves or
+i1, and a kernel whose totals find no room in ``stack-bytes`` in any order of the loops.
+
+Where the parts are: `_nest_kernel.py` beside this file writes the loops of a kernel, `_nest_elements.py` the value of
+one element, `_nest_values.py` its arithmetic; `limn/analysis/dims.py` says what depends on what.
 """
 
 from __future__ import annotations
@@ -39,7 +48,7 @@ from limn.passes._nest_kernel import lower_kernel
 
 @dataclass(frozen=True)
 class LowerPass(ModulePass):
-    """Kernels to loop nests, functions to plans. Options: the bytes of scratch that one total or kept row may take."""
+    """schedule -> nest. Options: ``stack_bytes``, the scratch that one row of totals or one kept row may take."""
 
     name = "lower"
     stack_bytes: int = 262144
@@ -93,6 +102,7 @@ class CopyKernels:
 
 
 def memref_like(value: SSAValue) -> nest.AnyMemRef:
+    """The flat memory that holds a tensor."""
     return nest.memref(size_of(value), tensor_of(value).element_type)
 
 

@@ -38,7 +38,7 @@ from limn.view import row_major
 
 
 @dataclass(frozen=True)
-class Order(ModulePass):
+class OrderPass(ModulePass):
     """schedule -> schedule."""
 
     name = "order"

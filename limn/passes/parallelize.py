@@ -6,13 +6,16 @@
       ..                                                           ..
 
 A loop is parallel if no turn touches what another turn writes: for each memory that outlives a turn, the stride of the
-loop's index and the span of the other indices prove that the elements differ (``limn.analysis.dependence``). A loop
-that carries a total from turn to turn, as that of a reduction or a scatter by row, never is, so folds keep their order
-and the bits stay, on any number of threads. Scratch made in the body is one for each turn.
+loop's index and the span of the other indices prove that the elements differ (``limn.analysis.dependence``). Scratch
+made in the body is one for each turn.
 
 The outermost such loop is marked, if its turns together execute ``grain`` ops or more. One with fewer than ``turns``
-turns whose body is just another such loop shares its turns with it (``parallel collapse 2``). Loops inside a parallel
-loop stay as they are; so does what is not proven or too small.
+turns whose body is just another such loop shares its turns with it (``parallel collapse 2``).
+
+Bits: the same on any number of threads, since a loop that carries a total from turn to turn, as that of a reduction or
+a scatter by row, is never parallel, so folds keep their order.
+
+Declines: loops inside a parallel loop, what is not proven, and what is too small.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from limn.dialects import nest
 
 @dataclass(frozen=True)
 class ParallelizePass(ModulePass):
-    """Options: ``grain``, the ops that are worth waking threads for; ``turns``, how many a loop has on its own."""
+    """nest -> nest. Options: ``grain``, the ops that are worth waking threads for; ``turns``, how many a loop has on its own."""
 
     name = "parallelize"
     grain: int = 500_000

@@ -1,5 +1,7 @@
 """Give the buffers of a plan places in one arena, by the launches between which they are in use.
 
+An arena is asked for once, and need only be as large as what is in use at one time.
+
     nest.plan @main(%x: memref<12xf32>, %out: memref<12xf32>) inputs 1 {
       %0 = nest.alloc : memref<12xf32>
       nest.launch @k0(%x, %0)
@@ -21,9 +23,10 @@ becomes
       ..
 
 A buffer is in use from the first launch that names it to the last. In the order of the launches each takes the first
-gap in which it fits, at an offset that is a multiple of ``align`` bytes; buffers in use at one launch never overlap, so
-all bits stay. A plan without ``nest.alloc`` is left alone; one that has an arena already keeps it and its slices, and
-the new ones lie behind.
+gap in which it fits, at an offset that is a multiple of ``align`` bytes. A plan that has an arena already keeps it and
+its slices, and the new ones lie behind.
+
+Bits: the same, since buffers in use at one launch never overlap. Declines: a plan without ``nest.alloc`` is left alone.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ from limn.dialects import nest
 
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
-    """Options: ``align``, the bytes of which every offset is a multiple."""
+    """nest -> nest. Options: ``align``, the bytes of which every offset is a multiple."""
 
     name = "plan-memory"
     align: int = 64

@@ -1,5 +1,7 @@
 """Split loops where a range check changes, so that the loops in between load without checks.
 
+A check in the innermost loop stands in the way of plain vector loads, and most of its turns pass it.
+
     nest.for %i0 = 0 to 9 {                                         nest.for %i0 = 0 to 2 {
       %v = nest.load %in0[%i0 - 2] where [%i0] in [2] to [7] : f32    %0 = nest.const 0.0 : f32
       nest.store %v, %out[%i0] : f32                                  nest.store %0, %out[%i0] : f32
@@ -11,13 +13,14 @@
                                                                     nest.for %i0 = 7 to 9 { .. as the first .. }
 
 A check belongs to the innermost loop whose index it tests. Where it tests outer indices too, the bounds of the three
-loops become ``max`` and ``min`` of affine expressions. Loops with a step start on one of their own turns, so the
-order of the turns, and with it every bit, stays.
+loops become ``max`` and ``min`` of affine expressions. Loops with a step start on one of their own turns. Checks that
+the ranges of the indices decide are resolved wherever they are.
 
-It splits for accesses in innermost loops only and leaves a nest alone that has no check there. It declines for checks
-with quotients, remainders or row numbers, for collapsed loops, for a step with a lower bound that is not one
-expression, and where the kernel would grow to more than ``growth`` times its ops. Checks that the ranges of the
-indices decide are resolved wherever they are.
+Bits: the same, since the turns keep their order.
+
+Declines: accesses that are not in an innermost loop; checks with quotients, remainders or row numbers; collapsed
+loops; a step with a lower bound that is not one expression; and a kernel that would grow to more than ``growth`` times
+its ops.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from limn.dialects.affine import Index
 
 @dataclass(frozen=True)
 class SplitPadsPass(ModulePass):
-    """Options: ``growth``, how many times as many ops a kernel may get."""
+    """nest -> nest. Options: ``growth``, how many times as many ops a kernel may get."""
 
     name = "split-pads"
     growth: int = 8
@@ -50,6 +53,7 @@ class SplitPadsPass(ModulePass):
 
 
 def accesses(op: Operation) -> Iterator[nest.AccessOp]:
+    """The accesses inside ``op`` that have checks."""
     return (found for found in op.walk() if isinstance(found, nest.AccessOp) and found.checks is not None)
 
 
@@ -58,6 +62,7 @@ def _size(op: Operation) -> int:
 
 
 def is_innermost(block: Block | None) -> bool:
+    """Whether no loop stands in this block."""
     return block is not None and not any(isinstance(op, nest.ForOp) for op in block.ops)
 
 

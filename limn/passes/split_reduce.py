@@ -49,7 +49,7 @@ BLOCK = 256
 
 
 @dataclass(frozen=True)
-class SplitReduce(ModulePass):
+class SplitReducePass(ModulePass):
     """schedule -> schedule; axes below ``shortest`` stay whole, those from ``longest`` on are cut in any case."""
 
     name = "split-reduce"
