@@ -316,6 +316,7 @@ def test_the_command_itself_and_a_reader_that_leaves():
         assert "Traceback" not in p.stderr.read()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("redirection", "message"),
     [
