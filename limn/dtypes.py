@@ -36,6 +36,7 @@ class DType:
 
     @property
     def is_float(self) -> bool:
+        """True for float64, float32, float16 and bfloat16."""
         return self.kind == "float"
 
     @property

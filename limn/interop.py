@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 
 class Interop:
+    """The methods of a tensor that reach outside of limn."""
+
     __slots__ = ()
 
     # ---- devices

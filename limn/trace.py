@@ -90,8 +90,8 @@ class Node:
     srcs     the nodes it is computed from
     shape, dtype
     arg      the op's attribute: ViewOp its View, CastOp its dtype, SumOp and MaxOp the axes, MulOp True for a
-    division, ScatterOp
-             the row count, ConstOp and ScalarTag the number, AssignOp how many assigns are pending below it
+             division, ScatterOp the row count, ConstOp and ScalarTag the number, AssignOp how many assigns are
+             pending below it
     tracked  True if gradients flow through it
     grad     how, where the table of rules by op does not say: a Leaf, Moved or Rule
     realized the Buffer with its value, once there is one
@@ -152,6 +152,7 @@ class no_grad:
 
 
 def buffer_node(buffer: Buffer, shape: tuple[int, ...]) -> Node:
+    """The values of a buffer, which has as many elements as `shape`."""
     return Node(BufferTag, (), shape, buffer.dtype, realized=buffer)
 
 
@@ -179,34 +180,42 @@ def _node(op: type, srcs: tuple[Node, ...], shape: tuple[int, ...], dtype: DType
 
 
 def neg(a: Node) -> Node:
+    """-a."""
     return _node(NegOp, (a,), a.shape, a.dtype)
 
 
 def exp(a: Node) -> Node:
+    """e to the power a, of floats."""
     return _node(ExpOp, (a,), a.shape, a.dtype)
 
 
 def log(a: Node) -> Node:
+    """The natural logarithm of floats."""
     return _node(LogOp, (a,), a.shape, a.dtype)
 
 
 def sqrt(a: Node) -> Node:
+    """The square root of floats."""
     return _node(SqrtOp, (a,), a.shape, a.dtype)
 
 
 def recip(a: Node) -> Node:
+    """1 / a of floats, rounded once."""
     return _node(RecipOp, (a,), a.shape, a.dtype)
 
 
 def cast(a: Node, dtype: DType) -> Node:
+    """`a` as another dtype; `a` itself where it has that."""
     return a if a.dtype is dtype else _node(CastOp, (a,), a.shape, dtype, dtype)
 
 
 def add(a: Node, b: Node) -> Node:
+    """a + b."""
     return _node(AddOp, (a, b), a.shape, a.dtype)
 
 
 def mul(a: Node, b: Node) -> Node:
+    """a * b."""
     return _node(MulOp, (a, b), a.shape, a.dtype, False)
 
 
@@ -216,10 +225,12 @@ def div(a: Node, b: Node) -> Node:
 
 
 def less(a: Node, b: Node) -> Node:
+    """a < b as bool; False beside a NaN."""
     return _node(CmpLtOp, (a, b), a.shape, bool_)
 
 
 def where(condition: Node, a: Node, b: Node) -> Node:
+    """`a` where the bool condition holds, else `b`."""
     return _node(WhereOp, (condition, a, b), a.shape, a.dtype)
 
 
@@ -255,6 +266,7 @@ def scatter(rows: Node, index: Node, count: int) -> Node:
 
 
 def contiguous(a: Node) -> Node:
+    """The same values in memory of their own."""
     return _node(ContiguousOp, (a,), a.shape, a.dtype)
 
 
@@ -280,6 +292,7 @@ def move(a: Node, view: View) -> Node:
 
 
 def reshape(a: Node, shape: Sequence[int]) -> Node:
+    """The same elements in row-major order under another shape of that size."""
     return move(a, View.contiguous(shape))
 
 

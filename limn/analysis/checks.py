@@ -32,11 +32,13 @@ class Check:
 
 
 def floor(index: Index, divisor: int) -> Index:
+    """``index / divisor`` rounded down, a number where it can be."""
     constant = index.is_constant
     return Index.constant(constant // divisor) if constant is not None else index // divisor
 
 
 def ceiling(index: Index, divisor: int) -> Index:
+    """``index / divisor`` rounded up."""
     return index if divisor == 1 else floor(index + (divisor - 1), divisor)
 
 

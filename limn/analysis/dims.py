@@ -95,9 +95,11 @@ class KernelDims:
         self.direct[result] = NO_REDUCES.union(*(self.direct[v] for v in values))
 
     def operand_of(self, reduce: graph.ReduceOp) -> SSAValue:
+        """What a reduction folds, as its representative."""
         return self.same[reduce.operand]
 
     def kept(self, reduce: graph.ReduceOp) -> Dims:
+        """The dims of a reduction's result."""
         return self.dims[reduce.result]
 
     def axes(self, reduce: graph.ReduceOp) -> Dims:
@@ -105,9 +107,11 @@ class KernelDims:
         return frozenset(d for d in reduce.reduced if shape_of(reduce.operand)[d] > 1)
 
     def in_order(self, dims: Dims) -> tuple[int, ...]:
+        """Some dims from the outermost loop to the innermost."""
         return tuple(d for d in self.order if d in dims)
 
     def home(self, reduce: graph.ReduceOp) -> tuple[int, ...]:
+        """The loops around a reduction."""
         kept = self.kept(reduce)
         count = next((n for n, d in enumerate(self.order) if d not in kept), len(self.order))
         return self.order[:count]

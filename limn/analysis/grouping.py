@@ -54,10 +54,12 @@ class Group:
 
     @property
     def spanned(self) -> tuple[int, ...]:
+        """The dims along which its first result has cells."""
         return cells(self.results[0][1])
 
     @property
     def scatters(self) -> bool:
+        """Whether its result is a scatter, which shares a kernel with no other."""
         return isinstance(self.results[0][0].op, graph.ScatterOp)
 
 

@@ -24,11 +24,7 @@ from xdsl.printer import Printer
 
 
 class Index:
-    """An affine expression together with the index values that its dims stand for.
-
-    The arithmetic of building one is here so that passes never number dims by hand:
-    ``Index.of(i) * 5 + Index.of(r) - 7``.
-    """
+    """An affine expression together with the index values that its dims stand for."""
 
     __slots__ = ("expr", "values")
 
@@ -38,10 +34,12 @@ class Index:
 
     @staticmethod
     def of(value: SSAValue) -> Index:
+        """The index that is just ``value``."""
         return Index(AffineDimExpr(0), [value])
 
     @staticmethod
     def constant(value: int) -> Index:
+        """The index that is a number."""
         return Index(AffineConstantExpr(value))
 
     def _joined(self, other: Index, combine: Callable[[AffineExpr, AffineExpr], AffineExpr]) -> Index:
@@ -91,6 +89,7 @@ def join(indices: Sequence[Index]) -> tuple[list[SSAValue], list[AffineExpr]]:
 
 
 def affine_map(values: Sequence[SSAValue], exprs: Iterable[AffineExpr]) -> AffineMapAttr:
+    """Expressions over the dims of ``values`` as the attribute that an op holds."""
     return AffineMapAttr(AffineMap(len(values), 0, tuple(exprs)))
 
 
@@ -160,6 +159,7 @@ def parse_affines(parser: Parser) -> list[Index]:
 
 
 def print_affines(printer: Printer, attribute: AffineMapAttr, values: Sequence[SSAValue]) -> None:
+    """Print ``[affine, ..]``: what ``parse_affines`` reads."""
     with printer.in_square_brackets():
         printer.print_list(attribute.data.results, lambda e: print_affine(printer, e, values))
 

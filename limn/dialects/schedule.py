@@ -174,6 +174,7 @@ class KernelOp(IRDLOperation):
 
     @property
     def terminator(self) -> YieldOp:
+        """The op at the end of the body, which says what is stored."""
         last = self.block.last_op
         assert isinstance(last, YieldOp)
         return last

@@ -76,6 +76,7 @@ def scratch(size: int, kind: np.dtype[Any]) -> Array:
 
 
 def outside(low: int, high: int, size: int, name: str) -> IndexError:
+    """The error for an access of elements ``low`` to ``high`` of ``size``."""
     touched = f"element {low}" if low == high else f"elements {low} to {high}"
     return IndexError(f"{name} is accessed out of bounds: {touched} of {size}")
 
@@ -156,6 +157,7 @@ class Rows:
         return 0
 
     def raise_worst(self) -> None:
+        """IndexError if a row number was bad."""
         if self.worst is not None:
             position, row, bound = self.worst
             raise IndexError(f"row index {row} at position {position} is outside a table of {bound} rows")
@@ -168,19 +170,23 @@ where: Callable[..., Any] = np.where
 
 
 def larger(a: Any, b: Any) -> Any:
+    """``nest.max`` of arrays."""
     return where((a > b) | (a != a), a, b)
 
 
 def exp(a: Any) -> Any:
+    """``nest.exp`` of scalars and arrays, with the same bits."""
     # numpy takes another road for strided arrays; one road for all keeps the bits of a lane independent of layout
     return np.exp(np.array(a, order="C") if np.ndim(a) else a)
 
 
 def log(a: Any) -> Any:
+    """``nest.log`` of scalars and arrays, with the same bits."""
     return np.log(np.array(a, order="C") if np.ndim(a) else a)
 
 
 def index32(a: Any) -> Any:
+    """An index as an i32, which wraps."""
     return np.int64(a).astype(np.int32)
 
 

@@ -94,6 +94,7 @@ class Translator:
     # ------------------------------------------------------------------------------------------------------- the text
 
     def say(self, line: str) -> None:
+        """Write a statement."""
         self.lines.append("    " * self.depth + line)
 
     def fresh(self, hint: str) -> str:
@@ -109,16 +110,19 @@ class Translator:
         return found
 
     def name(self, value: SSAValue, hint: str = "v") -> str:
+        """Give a value a name in the text: its own where that is free."""
         found = self.fresh(value.name_hint) if value.name_hint else self.fresh(f"{hint}{len(self.names)}")
         self.names[value] = found
         self.axes.setdefault(value, frozenset())
         return found
 
     def define(self, value: SSAValue, text: str, axes: frozenset[int]) -> None:
+        """Write the assignment of a value that differs along ``axes``."""
         self.axes[value] = axes
         self.say(f"{self.name(value)} = {text}")
 
     def axes_of(self, values: Sequence[SSAValue]) -> frozenset[int]:
+        """The lanes along which any of some values differs."""
         return frozenset(axis for value in values for axis in self.axes[value])
 
     # ------------------------------------------------------------------------------------------------------- indices
@@ -134,6 +138,7 @@ class Translator:
         return at if low >= 0 and high < size else f"inside({at}, {size}, {self.label(op)})"
 
     def label(self, op: nest.AccessOp) -> str:
+        """What an error of an access calls its memory, as Python text."""
         return repr(f"@{self.kernel}: {self.names[op.memory]}")
 
     def window(self, op: nest.AccessOp, index: nest.Index, axes: frozenset[int]) -> str | None:
@@ -178,6 +183,7 @@ class Translator:
     # -------------------------------------------------------------------------------------------------------- blocks
 
     def block(self, block: Block) -> None:
+        """Write the ops of a body."""
         last: dict[SSAValue, Operation] = {}
         for op in block.ops:
             for inner in op.walk():

@@ -26,14 +26,17 @@ HALVES = (np.float16, ml_dtypes.bfloat16)
 
 
 def kind_of(a: Scalar) -> type[Any]:
+    """The numpy type of a scalar."""
     return a.dtype.type
 
 
 def is_integer(a: Scalar) -> bool:
+    """Whether a scalar is an integer; bool is none."""
     return kind_of(a) in INTEGERS
 
 
 def is_float(a: Scalar) -> bool:
+    """Whether a scalar is a float, halves included."""
     return kind_of(a) in (np.float64, np.float32, *HALVES)
 
 
@@ -81,6 +84,7 @@ def mul(a: Scalar, b: Scalar) -> Scalar:
 
 
 def div(a: Scalar, b: Scalar) -> Scalar:
+    """a / b of floats, rounded once."""
     return a / b
 
 
@@ -137,6 +141,7 @@ def shift_right(a: Scalar, b: Scalar) -> Scalar:
 
 
 def bitcast(a: Scalar, kind: type[Any]) -> Scalar:
+    """The same bytes as another type of that width."""
     return np.frombuffer(a.tobytes(), kind)[0]
 
 

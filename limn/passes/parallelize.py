@@ -34,7 +34,8 @@ from limn.dialects import nest
 
 @dataclass(frozen=True)
 class ParallelizePass(ModulePass):
-    """nest -> nest. Options: ``grain``, the ops that are worth waking threads for; ``turns``, how many a loop has on its own."""
+    """nest -> nest. Options: ``grain``, the ops that are worth waking threads for; ``turns``, how many a loop has on
+    its own."""
 
     name = "parallelize"
     grain: int = 500_000

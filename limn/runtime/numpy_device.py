@@ -41,6 +41,7 @@ class NumpyDevice:
     pipeline = ""
 
     def compile(self, module: ModuleOp) -> NumpyPlan:
+        """The plan of a graph module."""
         return NumpyPlan(module)
 
 

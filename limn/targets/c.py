@@ -653,4 +653,5 @@ class CTarget(Target):
     symbols: tuple[str, ...] | None = None
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        """Write the C file; VerifyException for what is not legal for C."""
         print(print_c(module, self.symbols), file=output, end="")
