@@ -36,6 +36,6 @@ def varying(value: SSAValue) -> set[int]:
             found |= {d for d, stride in enumerate(op.view_strides) if stride or op.view_mask is not None}
         else:
             if isinstance(op, schedule.GatherOp):
-                found |= {d for d, stride in enumerate(op.gather_strides) if stride}
+                found |= {d for d, stride in enumerate(op.row_strides) if stride}
             stack.extend(op.operands)
     return found

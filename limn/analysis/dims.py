@@ -52,7 +52,7 @@ def folded_dims(op: Operation) -> Sequence[int]:
     if isinstance(op, graph.ReduceOp):
         return op.reduced
     if isinstance(op, schedule.ScatterOp):
-        row, strides = shape_of(op.row), op.scatter_strides
+        row, strides = shape_of(op.row), op.row_strides
         return [d for d, extent in enumerate(shape_of(op.value)) if extent > 1 and (row[d] > 1 or not strides[d])]
     return ()
 
@@ -153,5 +153,5 @@ def read_dims(op: Operation) -> Dims:
         masked = {d for d, _, _ in partial_masks(op)}
         return frozenset(d for d, n in enumerate(shape_of(op.result)) if n > 1 and (op.view_strides[d] or d in masked))
     if isinstance(op, schedule.GatherOp):
-        return frozenset(d for d, n in enumerate(shape_of(op.result)) if n > 1 and op.gather_strides[d])
+        return frozenset(d for d, n in enumerate(shape_of(op.result)) if n > 1 and op.row_strides[d])
     return NO_DIMS

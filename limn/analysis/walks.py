@@ -22,7 +22,7 @@ def strided_reads(kernel: schedule.KernelOp) -> list[tuple[SSAValue, tuple[int, 
         if isinstance(op, graph.ViewOp) and isinstance(op.source, BlockArgument):
             found.append((op.result, op.view_strides))
         elif isinstance(op, schedule.GatherOp):
-            found.append((op.result, op.gather_strides))
+            found.append((op.result, op.row_strides))
     return found
 
 

@@ -47,6 +47,7 @@ which each value is added in ascending order of the dims, is not in normal form 
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import (
@@ -314,7 +315,7 @@ def spanned(kernel: KernelOp) -> set[int]:
     found: set[int] = set()
     for value in kernel.terminator.values:
         if isinstance(value.owner, ScatterOp):
-            found |= {d for d, stride in enumerate(value.owner.scatter_strides) if stride}
+            found |= {d for d, stride in enumerate(value.owner.row_strides) if stride}
         else:
             found |= {d for d, extent in enumerate(shape_of(value)) if extent > 1}
     return found
@@ -384,34 +385,56 @@ class KeepOp(IRDLOperation):
         super().__init__(operands=[operand], result_types=[operand.type])
 
 
-def _verify_row_access(op: Operation, row: SSAValue, cells: SSAValue, strides: Sequence[int]) -> None:
-    graph.verify_index(op, row)
-    shape = shape_of(cells)
-    if len(strides) != len(shape):
-        raise VerifyException(f"'{op.name}' has {len(strides)} strides for {len(shape)} dims")
-    if len(shape_of(row)) != len(shape) or any(r not in (1, e) for r, e in zip(shape_of(row), shape)):
-        raise VerifyException(f"'{op.name}' has rows of type {row.type} for cells of type {cells.type}")
+class RowOp(IRDLOperation, ABC):
+    """Base of gather and scatter: where in a row of memory each cell lies."""
+
+    strides = prop_def(DenseArrayBase[I64])
+    offset = opt_prop_def(IntegerAttr[I64])
+    traits = traits_def(Pure())
+
+    @property
+    def row_strides(self) -> tuple[int, ...]:
+        """How far apart neighbours along each dim lie in the row."""
+        return tuple(self.strides.get_values())
+
+    @property
+    def row_offset(self) -> int:
+        """The element of the row at index (0, 0, ..)."""
+        return self.offset.value.data if self.offset is not None else 0
+
+    def verify_cells(self, row: SSAValue, cells: SSAValue) -> None:
+        """Refuse row numbers that are no i32, or do not go with the cells."""
+        graph.verify_index(self, row)
+        shape = shape_of(cells)
+        if len(self.row_strides) != len(shape):
+            raise VerifyException(f"'{self.name}' has {len(self.row_strides)} strides for {len(shape)} dims")
+        if len(shape_of(row)) != len(shape) or any(r not in (1, e) for r, e in zip(shape_of(row), shape)):
+            raise VerifyException(f"'{self.name}' has rows of type {row.type} for cells of type {cells.type}")
+
+    def verify_inside(self, memory: SSAValue, cells: SSAValue) -> None:
+        """Refuse cells that leave the row, for ``memory`` that has rows."""
+        size = size_of(memory) // max(shape_of(memory)[0], 1)
+        reach = [stride * (extent - 1) for stride, extent in zip(self.row_strides, shape_of(cells))]
+        first, last = self.row_offset + sum(min(0, r) for r in reach), self.row_offset + sum(max(0, r) for r in reach)
+        if first < 0 or last >= size:
+            raise VerifyException(f"'{self.name}' touches elements {first} to {last} of rows that have {size}")
 
 
-def _verify_in_row(op: Operation, table: SSAValue, shape: Sequence[int], strides: Sequence[int], offset: int) -> None:
-    size = size_of(table) // max(shape_of(table)[0], 1) if shape_of(table) else 0
-    first = offset + sum(min(0, s * (e - 1)) for s, e in zip(strides, shape))
-    last = offset + sum(max(0, s * (e - 1)) for s, e in zip(strides, shape))
-    if first < 0 or last >= size:
-        raise VerifyException(f"'{op.name}' touches elements {first} to {last} of rows that have {size}")
+def _row_layout(strides: Sequence[int], offset: int) -> dict[str, Attribute]:
+    properties: dict[str, Attribute] = {"strides": integers(strides)}
+    if offset:
+        properties["offset"] = IntegerAttr(offset, i64)
+    return properties
 
 
 @irdl_op_definition
-class GatherOp(IRDLOperation):
+class GatherOp(RowOp):
     """Cells of rows of a table; each row number is checked against the table when the kernel runs."""
 
     name = "schedule.gather"
     table = operand_def(_TENSOR)
     row = operand_def(_TENSOR)
-    strides = prop_def(DenseArrayBase[I64])
-    offset = opt_prop_def(IntegerAttr[I64])
     result = result_def(_TENSOR)
-    traits = traits_def(Pure())
     assembly_format = (
         "$table `[` $row `]` `strides` $strides (`offset` $offset^)? attr-dict"
         " `:` type($table) `,` type($row) `->` type($result)"
@@ -425,44 +448,25 @@ class GatherOp(IRDLOperation):
         strides: Sequence[int],
         offset: int = 0,
     ):
-        properties: dict[str, Attribute] = {"strides": integers(strides)}
-        if offset:
-            properties["offset"] = IntegerAttr(offset, i64)
         table = SSAValue.get(table)
-        super().__init__(
-            operands=[table, row],
-            properties=properties,
-            result_types=[TensorType(element_of(table), list(shape))],
-        )
-
-    @property
-    def gather_strides(self) -> tuple[int, ...]:
-        """How far apart neighbours along each dim lie in a row of the table."""
-        return tuple(self.strides.get_values())
-
-    @property
-    def gather_offset(self) -> int:
-        """The element of the row at index (0, 0, ..)."""
-        return self.offset.value.data if self.offset is not None else 0
+        kind = TensorType(element_of(table), list(shape))
+        super().__init__(operands=[table, row], properties=_row_layout(strides, offset), result_types=[kind])
 
     def verify_(self) -> None:
-        _verify_row_access(self, self.row, self.result, self.gather_strides)
+        self.verify_cells(self.row, self.result)
         if element_of(self.table) != element_of(self.result) or not shape_of(self.table):
             raise VerifyException(f"'schedule.gather' of {self.table.type} cannot give {self.result.type}")
-        _verify_in_row(self, self.table, shape_of(self.result), self.gather_strides, self.gather_offset)
+        self.verify_inside(self.table, self.result)
 
 
 @irdl_op_definition
-class ScatterOp(IRDLOperation):
+class ScatterOp(RowOp):
     """Zeros of the result's type to which each value is added at its row, in ascending order of the dims."""
 
     name = "schedule.scatter"
     value = operand_def(_TENSOR)
     row = operand_def(_TENSOR)
-    strides = prop_def(DenseArrayBase[I64])
-    offset = opt_prop_def(IntegerAttr[I64])
     result = result_def(_TENSOR)
-    traits = traits_def(Pure())
     assembly_format = (
         "$value `[` $row `]` `strides` $strides (`offset` $offset^)? attr-dict"
         " `:` type($value) `,` type($row) `->` type($result)"
@@ -476,26 +480,13 @@ class ScatterOp(IRDLOperation):
         result_type: AnyTensor,
         offset: int = 0,
     ):
-        properties: dict[str, Attribute] = {"strides": integers(strides)}
-        if offset:
-            properties["offset"] = IntegerAttr(offset, i64)
-        super().__init__(operands=[value, row], properties=properties, result_types=[result_type])
-
-    @property
-    def scatter_strides(self) -> tuple[int, ...]:
-        """How far apart neighbours along each dim lie in a row of the result."""
-        return tuple(self.strides.get_values())
-
-    @property
-    def scatter_offset(self) -> int:
-        """The element of the row at index (0, 0, ..)."""
-        return self.offset.value.data if self.offset is not None else 0
+        super().__init__(operands=[value, row], properties=_row_layout(strides, offset), result_types=[result_type])
 
     def verify_(self) -> None:
-        _verify_row_access(self, self.row, self.value, self.scatter_strides)
+        self.verify_cells(self.row, self.value)
         if element_of(self.value) != element_of(self.result) or not shape_of(self.result):
             raise VerifyException(f"'schedule.scatter' of {self.value.type} cannot give {self.result.type}")
-        _verify_in_row(self, self.result, shape_of(self.value), self.scatter_strides, self.scatter_offset)
+        self.verify_inside(self.result, self.value)
 
 
 Schedule = Dialect("schedule", [KernelOp, YieldOp, LaunchOp, KeepOp, GatherOp, ScatterOp], [])

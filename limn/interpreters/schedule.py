@@ -36,7 +36,7 @@ def _cells(strides: Sequence[int], offset: int, shape: Sequence[int]) -> Array:
 def _gather(op: schedule.GatherOp) -> Callable[[Array, Array], Array]:
     rows, shape = graph.shape_of(op.table)[0], graph.shape_of(op.result)
     width = graph.size_of(op.table) // max(rows, 1)
-    inside = _cells(op.gather_strides, op.gather_offset, shape)
+    inside = _cells(op.row_strides, op.row_offset, shape)
 
     def gather(table: Array, row: Array) -> Array:
         check_rows(row, rows)
@@ -48,7 +48,7 @@ def _gather(op: schedule.GatherOp) -> Callable[[Array, Array], Array]:
 def _scatter(op: schedule.ScatterOp, fold: Fold) -> Callable[[Array, Array], Array]:
     dtype, out, shape = dtype_of(op.result), graph.shape_of(op.result), graph.shape_of(op.value)
     width = graph.size_of(op.result) // max(out[0], 1)
-    inside = _cells(op.scatter_strides, op.scatter_offset, shape)
+    inside = _cells(op.row_strides, op.row_offset, shape)
     narrow = np.dtype(np.float32) if dtype.is_half else dtype.numpy
     accumulate = np.dtype(np.float64) if dtype.is_float and fold == "wide" else narrow
 

@@ -161,8 +161,8 @@ class Elements:
     def _gather(self, scope: Scope, op: schedule.GatherOp) -> SSAValue:
         rows, shape = shape_of(op.table)[0], shape_of(op.result)
         start = self.row(scope, op.row, self.dims.same[op.row], rows) * (size_of(op.table) // rows)
-        strides = {d: s for d, s in enumerate(op.gather_strides) if shape[d] > 1}
-        cell = start + values.linear(strides, scope.bound, op.gather_offset)
+        strides = {d: s for d, s in enumerate(op.row_strides) if shape[d] > 1}
+        cell = start + values.linear(strides, scope.bound, op.row_offset)
         return scope.append(nest.LoadOp(self.inputs[op.table], cell))  # pyright: ignore[reportArgumentType]
 
     def _keep(self, scope: Scope, op: schedule.KeepOp, operands: Sequence[SSAValue]) -> SSAValue:

@@ -209,12 +209,12 @@ class _KernelLowering:
         zeros.add_ops([zero := nest.ConstOp(0, element), nest.StoreOp(zero, output, Index.of(zeros.args[0]))])
         scope.block.add_op(nest.ForOp([0], [size_of(op.result)], zeros))
         shape = shape_of(op.value)
-        strides = {d: s for d, s in enumerate(op.scatter_strides) if shape[d] > 1}
+        strides = {d: s for d, s in enumerate(op.row_strides) if shape[d] > 1}
 
         def write(scope: Scope) -> None:
             term = self.elements.value(scope, value)
             start = self.elements.row(scope, op.row, row, rows) * (size_of(op.result) // rows)
-            cell = start + values.linear(strides, scope.bound, op.scatter_offset)
+            cell = start + values.linear(strides, scope.bound, op.row_offset)
             scope.block.add_op(nest.AccumulateOp(nest.ADD, term, output, cell))
 
         return Goal(self.dims.in_order(frozenset(strides)), (value, row), write)

@@ -135,7 +135,7 @@ class KernelCutter:
                 pairs = zip(graph.shape_of(value), shape, row_major(graph.shape_of(value)), strict=True)
                 new = graph.ViewOp(value, shape, [0 if s != o else stride for s, o, stride in pairs])
             case schedule.GatherOp():
-                strides, offset = self._strides(op.result, op.gather_strides, op.gather_offset, space)
+                strides, offset = self._strides(op.result, op.row_strides, op.row_offset, space)
                 table, row = self.values[op.table, None], self._get(op.row, space)
                 new = schedule.GatherOp(table, row, self._shape(op.result, space), strides, offset)
             case graph.ReduceOp():
