@@ -189,5 +189,5 @@ def test_ten_training_steps_from_text_alone_end_in_limns_own_bits(tmp_path, monk
 def test_a_folder_for_dumps_that_cannot_be_made_is_an_error_that_names_the_variable(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("LIMN_DUMP_DIR", str(tmp_path / "file"))
-    with pytest.raises(OSError, match="LIMN_DUMP_DIR=.*file: File exists"):
+    with pytest.raises(OSError, match=r"LIMN_DUMP_DIR=.*file: File exists"):
         dump(ModuleOp([]))

@@ -88,6 +88,8 @@ FLOATS = (Float64Type(), Float32Type(), *HALVES)
 INTEGERS = (i32, i16, i8)
 ELEMENT_TYPES: tuple[Attribute, ...] = (*FLOATS, *INTEGERS, i1)
 ELEMENT_NAMES = ", ".join(str(t) for t in ELEMENT_TYPES)
+MOST_ELEMENTS = 1 << 60
+"""Of eight bytes each, they can still be addressed in 64 bits."""
 
 _TENSOR = BaseAttr(TensorType)
 _SAME = VarConstraint("T", _TENSOR)
@@ -171,6 +173,8 @@ def _verify_tensor(op: Operation, value: SSAValue, role: str) -> None:
         )
     if not kind.has_static_shape():
         raise VerifyException(f"{role} of '{op.name}' has type {kind}; graph needs a static shape")
+    if (size := size_of(kind)) > MOST_ELEMENTS:
+        raise VerifyException(f"{role} of '{op.name}' has {size} elements; at most 2**60 can be counted in 64 bits")
 
 
 class GraphOp(IRDLOperation):

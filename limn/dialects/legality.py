@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import PassFailedException, VerifyException
@@ -69,6 +69,32 @@ class PassRefused(PassFailedException):
     def __init__(self, op: Operation, message: str):
         super().__init__(message)
         self.op = op
+
+
+def check_function(func: FuncOp) -> None:
+    """Refuse a function that is no list of ops on tensors.
+
+    Raises:
+        PassRefused: for a declaration, branches, or an argument or result of another type.
+    """
+    name, blocks = func.sym_name.data, func.body.blocks
+    if len(blocks) != 1:
+        raise PassRefused(func, f"function @{name} has {len(blocks)} blocks; a plan is made of a function with one")
+    returned = func.body.block.last_op
+    results = returned.operands if returned is not None else ()
+    for role, values in (("argument", func.body.block.args), ("result", results)):
+        for position, value in enumerate(values):
+            kind = value.type
+            if (
+                not isinstance(kind, TensorType)
+                or not kind.has_static_shape()
+                or graph.element_of(kind) not in graph.ELEMENT_TYPES
+            ):
+                raise PassRefused(
+                    func,
+                    f"{role} {position} of @{name} has type {kind}; a plan takes and gives tensors of a static shape,"
+                    f" of {graph.ELEMENT_NAMES}",
+                )
 
 
 def level_of(module: ModuleOp) -> str:

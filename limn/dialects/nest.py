@@ -79,6 +79,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Dialect, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineConstantExpr
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -124,6 +125,7 @@ from limn.dialects.graph import (
     ELEMENT_NAMES,
     ELEMENT_TYPES,
     HALVES,
+    MOST_ELEMENTS,
     Number,
     integers,
     is_float,
@@ -147,6 +149,7 @@ _MEMREF = BaseAttr(MemRefType)
 _SAME = VarConstraint("T", AnyAttr())
 """The operands and results of an op that are declared with it have one type."""
 _INDEX = IndexType()
+LARGEST_INDEX = (1 << 63) - 1
 
 
 @lru_cache(maxsize=4096)  # building one takes 50 us, and a plan of many launches has few types
@@ -237,6 +240,8 @@ def _verify_memref(op: Operation, kind: Attribute) -> None:
         raise VerifyException(f"'{op.name}' has a buffer of type {kind}; nest memory is flat: memref<N x T>")
     if (element := cast(AnyMemRef, kind).element_type) not in ELEMENT_TYPES:
         raise VerifyException(f"'{op.name}' has element type {element}; nest knows {ELEMENT_NAMES}")
+    if (size := kind.get_shape()[0]) > MOST_ELEMENTS:
+        raise VerifyException(f"'{op.name}' has a buffer of {size} elements; at most 2**60 can be addressed")
 
 
 @irdl_op_definition
@@ -332,6 +337,7 @@ class ForOp(IRDLOperation):
         if (types := [a.type for a in self.block.args]) != [_INDEX]:
             given = ", ".join(map(str, types))
             raise VerifyException(f"'nest.for' has a body with arguments ({given}); it takes one, its index")
+        _verify_maps(self, self.values, self.lower, self.upper)
         if self.stride < 1:
             raise VerifyException(f"'nest.for' has step {self.stride}; it must be 1 or more")
         if self.kind.data not in LOOP_KINDS:
@@ -410,6 +416,10 @@ def _verify_maps(op: Operation, values: Sequence[SSAValue], *maps: AffineMapAttr
                 f"'{op.name}' has {len(values)} index values for a map of {attribute.data.num_dims} dims"
                 f" and {attribute.data.num_symbols} symbols"
             )
+        for expr in attribute.data.results if attribute is not None else ():
+            for part in expr.dfs():
+                if isinstance(part, AffineConstantExpr) and abs(part.value) > LARGEST_INDEX:
+                    raise VerifyException(f"'{op.name}' has the number {part.value}; indices are of 64 bits")
 
 
 # -------------------------------------------------------------------------------------------------------------- memory

@@ -65,6 +65,7 @@ from limn.analysis.grouping import Group, Grouping, Limits
 from limn.analysis.merging import merge_siblings
 from limn.analysis.nodes import Access, FunctionNodes, Node
 from limn.dialects import graph, schedule
+from limn.dialects.legality import check_function
 from limn.passes._build_kernel import build_kernel
 from limn.passes._keep_row import keep_row
 
@@ -93,7 +94,8 @@ class FusePass(ModulePass):
         taken = {inner.sym_name.data for inner in op.body.ops if isinstance(inner, FuncOp | schedule.KernelOp)}
         names = (name for number in itertools.count() if (name := f"k{number}") not in taken)
         for func in [inner for inner in op.body.ops if isinstance(inner, FuncOp)]:
-            if not func.body.blocks or any(isinstance(inner, schedule.LaunchOp) for inner in func.body.block.ops):
+            check_function(func)
+            if any(isinstance(inner, schedule.LaunchOp) for inner in func.body.block.ops):
                 continue
             _widen_scatters(func)
             function = FunctionNodes(func)

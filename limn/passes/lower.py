@@ -42,7 +42,7 @@ from xdsl.passes import ModulePass
 from limn.dialects import graph, nest, schedule
 from limn.dialects.affine import Index
 from limn.dialects.graph import row_major, shape_of, size_of, tensor_of
-from limn.dialects.legality import PassRefused
+from limn.dialects.legality import PassRefused, check_function
 from limn.passes._nest_kernel import lower_kernel
 
 
@@ -110,8 +110,9 @@ def lower_function(func: FuncOp, copies: CopyKernels) -> nest.PlanOp:
     """The plan of a function of launches, views of whole buffers, and assigns.
 
     Raises:
-        PassRefused: for an op that does not belong to the schedule level.
+        PassRefused: for an op or a type that does not belong to the schedule level.
     """
+    check_function(func)
     source = func.body.block
     origin = whole_buffers(source)
     assigns = [op for op in source.ops if isinstance(op, graph.AssignOp)]

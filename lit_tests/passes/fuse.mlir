@@ -294,3 +294,16 @@ func.func @custom(%x: tensor<4xf32>) -> tensor<4xf32> {
   func.return %y : tensor<4xf32>
 }
 // CHECK:      fuse cannot schedule graph.custom "attention": no kernel of that name is known; run expand-custom first, in a pipeline that has a builder for it
+
+// -----
+
+// A plan takes and gives tensors.
+func.func @scalar(%a: f32) -> f32 {
+  func.return %a : f32
+}
+// CHECK: error: pass 'fuse': argument 0 of @scalar has type f32; a plan takes and gives tensors of a static shape, of f64, f32
+
+// -----
+
+func.func private @declared(tensor<2xf32>) -> tensor<2xf32>
+// CHECK: error: pass 'fuse': function @declared has 0 blocks; a plan is made of a function with one

@@ -42,3 +42,10 @@ schedule.kernel @k(%v: tensor<5x3xf16>, %r: tensor<5xi32>) -> tensor<7x3xf16> di
   schedule.yield %c : tensor<7x3xf16>
 }
 // CHECK: error: pass 'lower': a scatter into f16 is not lowered; cast to f32 first
+
+// -----
+
+func.func @wide(%a: tensor<2xi64>) {
+  func.return
+}
+// CHECK: error: pass 'lower{{.*}}': argument 0 of @wide has type tensor<2xi64>; a plan takes and gives tensors of a static shape, of f64, f32

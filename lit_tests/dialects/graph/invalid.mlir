@@ -24,6 +24,14 @@ func.func @dynamic(%a: tensor<?xf32>) {
 
 // -----
 
+func.func @uncountable(%a: tensor<4xf32>) {
+  %0 = graph.view %a strides [0, 1] : tensor<4xf32> -> tensor<2305843009213693952x4xf32>
+  func.return
+}
+// CHECK: error: result 0 of 'graph.view' has 9223372036854775808 elements; at most 2**60 can be counted in 64 bits
+
+// -----
+
 func.func @no_tensor(%a: f32) {
   %0 = "graph.neg"(%a) : (f32) -> f32
   func.return

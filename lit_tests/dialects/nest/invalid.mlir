@@ -12,6 +12,38 @@ nest.kernel @k(%x: memref<4xi64>) {
 
 // -----
 
+nest.kernel @k(%x: memref<9223372036854775808xf32>) {
+}
+// CHECK: error: 'nest.kernel' has a buffer of 9223372036854775808 elements; at most 2**60 can be addressed
+
+// -----
+
+nest.kernel @k(%x: memref<4xf32>) {
+  nest.for %i = 0 to 2 {
+    %0 = nest.load %x[%i * 99999999999999999999] : f32
+  }
+}
+// CHECK: error: 'nest.load' has the number 99999999999999999999; indices are of 64 bits
+
+// -----
+
+nest.kernel @k(%x: memref<4xf32>) {
+  nest.for %i = 0 to 99999999999999999999 {
+  }
+}
+// CHECK: error: 'nest.for' has the number 99999999999999999999; indices are of 64 bits
+
+// -----
+
+"nest.kernel"() <{sym_name = "k"}> ({
+  "nest.for"() <{lower = affine_map<() -> (0)>, upper = affine_map<(d0) -> (d0)>, step = 1 : i64, kind = "sequential"}> ({
+  ^bb0(%i: index):
+  }) : () -> ()
+}) : () -> ()
+// CHECK: error: 'nest.for' has 0 index values for a map of 1 dims and 0 symbols
+
+// -----
+
 nest.kernel @k(%x: memref<4xf32>) {
   %1 = nest.neg %0 : f32
   %0 = nest.load %x[0] : f32
