@@ -5,16 +5,21 @@ block parses, and becomes the file that its first line names. Of a `sh` block, `
 files, and `make` lines name targets.
 """
 
+import importlib
 import os
 import re
 import shlex
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from xdsl.parser import Parser
 
+from limn.pipelines import module_text
 from limn.tools.limn_opt import main
+from limn.universe import make_context
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -135,3 +140,16 @@ def test_the_architecture_page_lists_every_file():
     files = {str(path.relative_to(ROOT)) for path in (ROOT / "limn").rglob("*.py")}
     assert set(listed) == files
     assert len(listed) == len(files)
+
+
+@pytest.mark.parametrize("dialect", ["graph", "schedule", "nest"])
+def test_the_examples_of_a_dialects_docstring_print_as_they_stand(dialect):
+    page = importlib.import_module(f"limn.dialects.{dialect}").__doc__
+    blocks = [textwrap.dedent(block).strip() for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", page, re.MULTILINE)]
+    examples = [block for block in blocks if block and ":=" not in block]
+    assert examples
+    for text in examples:
+        launched = "nest.kernel @k0(%a: memref<4xf32>, %b: memref<12xf32>, %c: memref<4xf32>) {\n}\n"
+        module = Parser(make_context(), (launched if "nest.launch" in text else "") + text).parse_module()
+        module.verify()
+        assert textwrap.indent(text, "  ") in module_text(module)
