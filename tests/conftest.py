@@ -10,8 +10,13 @@ import shutil
 import tempfile
 
 import pytest
+from hypothesis import settings
 
 import limn
+
+# The same examples in each run, so that a change is judged by what it changed; `-m fuzz` draws new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("new", derandomize=False)
 
 if "LIMN_CACHE_DIR" not in os.environ:
     os.environ["LIMN_CACHE_DIR"] = tempfile.mkdtemp(prefix="limn-tests-")
@@ -42,6 +47,7 @@ def device(request):
 
 
 def pytest_configure(config):
+    settings.load_profile("new" if config.getoption("markexpr") == "fuzz" else "same")
     config.addinivalue_line("markers", "many_kernels: compiles much; off numpy it belongs to the full tier")
 
 
