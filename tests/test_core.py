@@ -230,3 +230,32 @@ def test_the_interpreters_operations_are_these_at_each_width(monkeypatch):
     assert interpreted.TABLE["nest.exp"](two) == np.exp(two)
     assert interpreted.TABLE["nest.log"](two) == np.log(two)
     assert seen == ["add", "mul", "exp", "log"]
+
+
+def test_storage_that_is_a_strided_array():
+    """Strides count elements of the storage, wherever these lie in memory."""
+    for storage in (np.arange(12.0)[::2], np.arange(6.0)[::-1]):
+        data = TensorData(storage, (2, 3))
+        assert np.array_equal(data.numpy_view(), storage.reshape(2, 3))
+        assert np.array_equal(data.permute(1, 0).to_numpy(), storage.reshape(2, 3).T)
+        data.numpy_view()[1, 2] = 50.0
+        assert data.get((1, 2)) == storage[5] == 50.0
+
+
+def test_what_flat_storage_refuses():
+    with pytest.raises(OverflowError, match="1099511627776 does not fit int32"):
+        TensorData([1, 2**40], (2,))
+    for shape in ((2.5, 2), 6, "ab"):
+        with pytest.raises(ValueError, match="a shape is a tuple of positive ints, got"):
+            TensorData(np.arange(6.0), shape)
+    with pytest.raises(IndexError, match=r"index 1 is outside shape \(2,\); it is a tuple of 1 ints"):
+        TensorData.zeros((2,)).get(1)
+    with pytest.raises(ValueError, match="an index is 0 or a positive int, got True"):
+        Device("cuda", True)
+
+
+@pytest.mark.filterwarnings("error")
+def test_scalars_that_overflow_say_nothing():
+    top = np.float32(3e38)
+    assert scalar.add(top, top) == scalar.mul(top, top) == np.inf
+    assert scalar.add(np.int8(127), np.int8(1)) == -128

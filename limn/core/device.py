@@ -23,7 +23,7 @@ class Device:
     def __post_init__(self) -> None:
         if self.type not in TYPES:
             raise ValueError(f"unknown device {self.type!r}; limn has {', '.join(TYPES)}")
-        if not isinstance(self.index, int) or self.index < 0:
+        if not isinstance(self.index, int) or isinstance(self.index, bool) or self.index < 0:
             raise ValueError(f"device {self.type}: an index is 0 or a positive int, got {self.index!r}")
 
     @property

@@ -15,11 +15,13 @@ Number: TypeAlias = Any
 
 
 def add(x: Number, y: Number) -> Number:
-    return x + y
+    with np.errstate(all="ignore"):
+        return x + y
 
 
 def mul(x: Number, y: Number) -> Number:
-    return x * y
+    with np.errstate(all="ignore"):
+        return x * y
 
 
 def inv(x: Number) -> Number:

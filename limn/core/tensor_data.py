@@ -10,7 +10,7 @@ import numpy as np
 
 from limn.core.device import Device, resolve_device
 from limn.core.ops import broadcast_index, index_to_position, shape_broadcast, strides_from_shape, to_index
-from limn.dtypes import DType, as_dtype, float32
+from limn.dtypes import DType, as_dtype, check_scalar, float32, int32
 
 __all__ = [
     "TensorData",
@@ -32,6 +32,7 @@ class TensorData:
         device: a CPU device, by default resolve_device's.
     Raises:
         ValueError: where an index would leave the storage, or the device is no CPU. TypeError: another dtype.
+        OverflowError: an int of a list that int32 does not hold.
     """
 
     __slots__ = ("device", "shape", "storage", "strides")
@@ -45,8 +46,7 @@ class TensorData:
     ):
         self.device = _cpu(device)
         if not isinstance(storage, np.ndarray):
-            storage = np.asarray(storage)
-            storage = storage.astype({"f": np.float32, "i": np.int32}.get(storage.dtype.kind, storage.dtype))
+            storage = _from_numbers(storage)
         if storage.ndim != 1:
             raise ValueError(f"TensorData: storage is flat, got shape {storage.shape}; pass array.reshape(-1)")
         as_dtype(storage.dtype)
@@ -131,7 +131,7 @@ class TensorData:
 
     def numpy_view(self) -> np.ndarray[Any, np.dtype[Any]]:
         """An array over the same storage: what is written to one shows in the other."""
-        steps = [s * self.storage.itemsize for s in self.strides]
+        steps = [s * self.storage.strides[0] for s in self.strides]  # of storage that may be a strided array itself
         return np.lib.stride_tricks.as_strided(self.storage, self.shape, steps)
 
     def to_numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
@@ -143,8 +143,8 @@ class TensorData:
         return (to_index(ordinal, self.shape) for ordinal in range(self.size))
 
     def _position(self, index: Sequence[int]) -> int:
-        if len(index) != self.dims or any(not 0 <= i < n for i, n in zip(index, self.shape)):
-            raise IndexError(f"index {tuple(index)} is outside shape {self.shape}")
+        if not isinstance(index, Sequence) or len(index) != self.dims or any(not 0 <= i < n for i, n in zip(index, self.shape)):
+            raise IndexError(f"index {index!r} is outside shape {self.shape}; it is a tuple of {self.dims} ints")
         return index_to_position(index, self.strides)
 
     def get(self, index: Sequence[int]) -> Any:
@@ -156,11 +156,19 @@ class TensorData:
         self.storage[self._position(index)] = value
 
 
+def _from_numbers(numbers: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    array = np.asarray(numbers)
+    if array.dtype.kind != "i":
+        return array.astype(np.float32) if array.dtype.kind == "f" else array
+    for number in (array.min(), array.max()) if array.size else ():
+        check_scalar(int(number), int32)
+    return array.astype(np.int32)
+
+
 def _shape(shape: Sequence[int]) -> tuple[int, ...]:
-    extents = tuple(int(n) for n in shape)
-    if any(n < 1 for n in extents):
-        raise ValueError(f"TensorData: a shape is positive ints, got {extents}")
-    return extents
+    if not isinstance(shape, Sequence) or not all(isinstance(n, int | np.integer) and n > 0 for n in shape):
+        raise ValueError(f"TensorData: a shape is a tuple of positive ints, got {shape!r}")
+    return tuple(int(n) for n in shape)
 
 
 def _cpu(device: Device | str | None) -> Device:
