@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import threading
 
 import numpy as np
+import pytest
 
 import limn
 from limn import Tensor
@@ -55,3 +59,25 @@ def test_the_pool_holds_no_more_than_its_limit() -> None:
         Buffer(limn.float64, 64 * size)
         assert buffers._pool.held <= POOL_LIMIT
     assert buffers._pool.held == sum(b.size for blocks in buffers._pool.free.values() for b in blocks)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_fork_while_another_thread_is_in_the_pool_leaves_the_child_a_pool() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with buffers._pool.lock:
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    entered.wait()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)  # ends a child that waits for ever
+        Buffer(limn.float32, SIZE)
+        os._exit(0)
+    leave.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -4,6 +4,7 @@ day."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from typing import Any
@@ -25,6 +26,12 @@ class _Pool:
     def __init__(self) -> None:
         self.free: dict[int, list[np.ndarray[Any, np.dtype[np.uint8]]]] = {}
         self.held = 0
+        self.renew_lock()
+        if hasattr(os, "register_at_fork"):  # whoever holds the lock at a fork does not live in the child
+            os.register_at_fork(after_in_child=self.renew_lock)
+
+    def renew_lock(self) -> None:
+        """A lock that nobody holds."""
         self.lock = threading.RLock()  # a buffer may die in the middle of `take`, by garbage collection
 
     def take(self, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
