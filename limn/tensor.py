@@ -482,10 +482,27 @@ class Tensor(Functions, Interop):
             raise IndexError(f"{name}: dim {dim} is outside shape {self.shape}; {rule}")
         return int(dim) % self.ndim
 
-    def _axes(self, dim: Any, name: str) -> list[int]:
-        if dim is None:
+    def _line(self, dim: int, name: str) -> list[int]:
+        """The one dim along which a function works, as a list; of a 0-d tensor none, named by 0 or -1, as torch."""
+        if self.ndim:
+            return [self._dim(dim, name)]
+        if not isinstance(dim, int | np.integer) or isinstance(dim, bool):
+            raise TypeError(f"{name}: a dim is an int, got {dim!r}")
+        if dim not in (0, -1):
+            raise IndexError(f"{name}: dim {dim} is outside shape (); of a 0-d tensor it is 0 or -1")
+        return []
+
+    def _axes(self, dim: Any, name: str, axis: Any = None, nothing: bool = False) -> list[int]:
+        """The dims that a fold takes: None and () mean all of them, or () none if `nothing`. Those of a 0-d tensor, 0
+        and -1, are none, as torch has it."""
+        if axis is not None:
+            if dim is not None:
+                raise TypeError(f"{name}: dim={dim!r} and axis={axis!r} are two names for one argument; give one")
+            dim = axis
+        if dim is None or (isinstance(dim, tuple | list) and not dim and not nothing):
             return list(range(self.ndim))
-        axes = [self._dim(d, name) for d in (dim if isinstance(dim, tuple | list) else (dim,))]
+        given = list(dim) if isinstance(dim, tuple | list) else [dim]
+        axes = [d for one in given for d in self._line(one, name)]
         if len(set(axes)) != len(axes):
             raise ValueError(f"{name}: dim {dim} names a dim of shape {self.shape} twice")
         return axes
@@ -499,7 +516,7 @@ class Tensor(Functions, Interop):
 
         bool, int8 and int16 are counted in int32, which wraps; halves total in float32 and round once.
         """
-        axes = self._axes(dim if axis is None else axis, "sum")
+        axes = self._axes(dim, "sum", axis)
         narrow = self.dtype in (bool_, int8, int16)
         node = t.total(t.cast(self._node, int32) if narrow else self._node, axes)
         return self._reduced(node, axes, keepdim or keepdims)
@@ -507,7 +524,7 @@ class Tensor(Functions, Interop):
     def max(self, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The largest value over one dim, a tuple of dims, or all; NaN if there is one. Ties share the
         gradient evenly."""
-        axes = self._axes(dim if axis is None else axis, "max")
+        axes = self._axes(dim, "max", axis)
         return self._reduced(t.largest(self._node, axes), axes, keepdim or keepdims)
 
     def matmul(self, other: Any) -> Tensor:

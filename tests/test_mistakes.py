@@ -105,16 +105,26 @@ AXES = {
         "sum: dim 2 is outside shape (2, 3); dims go from -2 to 1",
     ),
     "a dim of a number": (
-        lambda: Tensor(1.0).softmax(0),
+        lambda: Tensor(1.0).softmax(1),
         IndexError,
-        "softmax: dim 0 is outside shape (); a 0-d tensor has none",
+        "softmax: dim 1 is outside shape (); of a 0-d tensor it is 0 or -1",
     ),
     "a dim twice": (
         lambda: zeros(2, 3).max((0, -2)),
         ValueError,
         "max: dim (0, -2) names a dim of shape (2, 3) twice",
     ),
-    "a dim that is no int": (lambda: zeros(2).mean(0.5), TypeError, "sum: a dim is an int, got 0.5"),
+    "a dim that is no int": (lambda: zeros(2).mean(0.5), TypeError, "mean: a dim is an int, got 0.5"),
+    "a dim under two names": (
+        lambda: zeros(2, 3).mean(0, axis=1),
+        TypeError,
+        "mean: dim=0 and axis=1 are two names for one argument; give one",
+    ),
+    "a dim that a number has not": (
+        lambda: Tensor(1.0).cumsum(3),
+        IndexError,
+        "cumsum: dim 3 is outside shape (); of a 0-d tensor it is 0 or -1",
+    ),
     "an order of dims": (
         lambda: zeros(2, 3).permute(0, 0),
         ValueError,

@@ -143,7 +143,11 @@ class TensorData:
         return (to_index(ordinal, self.shape) for ordinal in range(self.size))
 
     def _position(self, index: Sequence[int]) -> int:
-        if not isinstance(index, Sequence) or len(index) != self.dims or any(not 0 <= i < n for i, n in zip(index, self.shape)):
+        if (
+            not isinstance(index, Sequence)
+            or len(index) != self.dims
+            or any(not 0 <= i < n for i, n in zip(index, self.shape))
+        ):
             raise IndexError(f"index {index!r} is outside shape {self.shape}; it is a tuple of {self.dims} ints")
         return index_to_position(index, self.strides)
 

@@ -44,10 +44,8 @@ class Order:
         if dim is None:
             found = self._of(_first_largest(t.reshape(node, [self.size]), 0))
             return found.reshape([1] * self.ndim if keepdim else [])
-        at = self._dim(dim, name) if self.ndim else 0
-        if not self.ndim:
-            return self._of(t.const(0, (), int32))
-        return self._reduced(_first_largest(node, at), [at], keepdim)
+        axes = self._line(dim, name)
+        return self._reduced(_first_largest(node, axes[0]), axes, keepdim) if axes else self._of(t.const(0, (), int32))
 
     def max_with_indices(self, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
         """(values, indices) of the largest elements along `dim`, torch's max(dim): the gradient goes to the element at
@@ -60,6 +58,9 @@ class Order:
         return self._picked(mirror(self._node), dim, keepdim, "min_with_indices")
 
     def _picked(self, node: Node, dim: int, keepdim: bool, name: str) -> tuple[Tensor, Tensor]:
+        if not self.ndim:
+            self._line(dim, name)
+            return self, self._of(t.const(0, (), int32))
         at, x = self._dim(dim, name), self._node
         with no_grad():
             index = _first_largest(node, at)
@@ -80,9 +81,10 @@ class Order:
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[Tensor, Tensor]:
         """(values, indices) in ascending or descending order along `dim`, NaN as the largest; of equal ones the first
         comes first, whatever `stable` says. n * n comparisons for n elements; gradients go through the values."""
-        if not self.ndim:
+        axes = self._line(dim, "sort")
+        if not axes:
             return self, self._of(t.const(0, (), int32))
-        at = self._dim(dim, "sort")
+        [at] = axes
         lines = self.movedim(at, -1)
         shape, n = lines.shape, self.shape[at]
         flat = lines.reshape(-1, n)
@@ -95,13 +97,12 @@ class Order:
     def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
         """(values, indices) of the k largest or smallest elements along `dim`, in order whatever `sorted` says; of
         equal ones the first. As `sort`, of which it keeps the first k."""
-        at, n = (self._dim(dim, "topk"), self.shape[dim]) if self.ndim else (0, 1)
+        axes = self._line(dim, "topk")
+        n = self.shape[axes[0]] if axes else 1
         if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= n:
             raise ValueError(f"topk: k is {k!r}, dim {dim} of shape {self.shape} has {n} elements; k must be 1 to {n}")
         values, indices = self.sort(dim, descending=largest)
-        if not self.ndim:
-            return values, indices
-        bounds = [(0, int(k) if d == at else extent) for d, extent in enumerate(self.shape)]
+        bounds = [(0, int(k) if d in axes else extent) for d, extent in enumerate(self.shape)]
         return values.shrink(bounds), indices.shrink(bounds)
 
     def cumsum(self, dim: int) -> Tensor:
@@ -110,12 +111,10 @@ class Order:
 
         Within blocks of 32 by a triangle of selections, then over the blocks: about 33 additions an element.
         """
-        if not self.ndim:
-            return self
-        at = self._dim(dim, "cumsum")
+        axes = self._line(dim, "cumsum")
         narrow, half = self.dtype in (bool_, int8, int16), self.dtype.is_half
         wide = self.cast(int32) if narrow else self.cast("float32") if half else self
-        total = _running(wide.movedim(at, -1)).movedim(-1, at)
+        total = _running(wide.movedim(axes[0], -1)).movedim(-1, axes[0]) if axes else wide
         return total.cast(self.dtype) if half else total
 
 

@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
 
 class Reduction:
-    """Reductions take `dim`, one dim or a tuple, and `keepdim`, as torch; without `dim` they fold everything."""
+    """Reductions take `dim`, one dim or a tuple, and `keepdim`, as torch; without `dim`, and with an empty tuple, they
+    fold everything (`any` and `all` nothing with an empty tuple). A 0-d tensor has the dims 0 and -1."""
 
     __slots__ = ()
 
     def mean(self, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The mean over one dim, a tuple of dims, or all. Of ints float32; halves compute in float32 and
         round once."""
-        wide = widened(self)
-        total = wide.sum(dim, keepdim, axis=axis, keepdims=keepdims)
+        wide, axes = widened(self), self._axes(dim, "mean", axis)
+        total = wide.sum(axes, keepdim or keepdims)
         count = wide.size // total.size
         node = t.div(total._node, t.const(count, total.shape, total.dtype))
         return self._of(t.cast(node, self.dtype if self.dtype.is_float else float32))
@@ -34,26 +35,28 @@ class Reduction:
     def min(self, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The smallest value over one dim, a tuple of dims, or all; NaN if there is one. Ties share the
         gradient evenly."""
-        axes = self._axes(dim if axis is None else axis, "min")
+        axes = self._axes(dim, "min", axis)
         node = mirror(t.largest(mirror(self._node), axes))
         return self._reduced(node, axes, keepdim or keepdims)
 
     def amax(self, dim: Any = None, keepdim: bool = False) -> Tensor:
         """torch's name for `max`: the largest value; ties share the gradient evenly."""
-        return self.max(dim, keepdim)
+        axes = self._axes(dim, "amax")
+        return self.max(axes, keepdim)
 
     def amin(self, dim: Any = None, keepdim: bool = False) -> Tensor:
         """torch's name for `min`: the smallest value; ties share the gradient evenly."""
-        return self.min(dim, keepdim)
+        axes = self._axes(dim, "amin")
+        return self.min(axes, keepdim)
 
     def any(self, dim: Any = None, keepdim: bool = False) -> Tensor:
         """True where one of the elements is not zero; NaN is not zero."""
-        axes = self._axes(dim, "any")
+        axes = self._axes(dim, "any", nothing=True)
         return self._reduced(t.largest(t.cast(self._node, bool_), axes), axes, keepdim)
 
     def all(self, dim: Any = None, keepdim: bool = False) -> Tensor:
         """True where none of the elements is zero."""
-        axes = self._axes(dim, "all")
+        axes = self._axes(dim, "all", nothing=True)
         return self._reduced(not_(t.largest(not_(t.cast(self._node, bool_)), axes)), axes, keepdim)
 
     def var(self, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Tensor:
@@ -87,6 +90,9 @@ class Reduction:
         and their gradients are exact. bool and narrow ints multiply in int32, which wraps; halves in float32."""
         if dim is None:
             return self.reshape(-1).prod(0).reshape([1] * self.ndim if keepdim else [])
+        if not self.ndim:
+            self._line(dim, "prod")
+            return self.reshape(1).prod(0)
         at = self._dim(dim, "prod")
         x = self.cast(int32) if not self.dtype.is_float else widened(self)
         while x.shape[at] > 1:
@@ -137,7 +143,7 @@ class Reduction:
         """exp(x) / sum(exp(x)) along `dim`, computed without overflow. Of ints float32; halves compute in
         float32."""
         wide = widened(self)
-        axes, x = [wide._dim(dim, "softmax")], wide._node
+        axes, x = wide._line(dim, "softmax"), wide._node
         with no_grad():
             e = t.exp(t.add(x, t.neg(t.expand(t.largest(x, axes), x.shape))))
             value = t.div(e, t.expand(t.total(e, axes), x.shape))
@@ -152,7 +158,7 @@ class Reduction:
         """x - log(sum(exp(x))) along `dim`, computed without overflow. Of ints float32; halves compute in
         float32."""
         wide = widened(self)
-        axes, x = [wide._dim(dim, "log_softmax")], wide._node
+        axes, x = wide._line(dim, "log_softmax"), wide._node
         with no_grad():
             shifted = t.add(x, t.neg(t.expand(t.largest(x, axes), x.shape)))
             norm = t.log(t.total(t.exp(shifted), axes))

@@ -27,12 +27,12 @@ class Shape:
 
     def flip(self, *dims: Any) -> Tensor:
         """Reverse the order along these dims, f(0, 1) or f((0, 1)); f() reverses along all, f(()) along none."""
-        wanted = self._axes(ints_of(dims, "flip") if dims else None, "flip")
+        wanted = self._axes(ints_of(dims, "flip") if dims else None, "flip", nothing=True)
         return self._of(t.move(self._node, View.contiguous(self.shape).flip(wanted)))
 
     def squeeze(self, dim: Any = None) -> Tensor:
         """Drop a dim of extent 1, or several of a tuple (left alone if larger), or all such dims."""
-        drop = range(self.ndim) if dim is None else self._axes(dim, "squeeze")
+        drop = range(self.ndim) if dim is None else self._axes(dim, "squeeze", nothing=True)
         return self.reshape([n for d, n in enumerate(self.shape) if n != 1 or d not in drop])
 
     def unsqueeze(self, dim: int) -> Tensor:
