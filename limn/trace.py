@@ -118,7 +118,9 @@ class Node:
 
 
 class _Mode(threading.local):
-    tracking = True
+    def __init__(self) -> None:
+        self.tracking = True
+        self.before: list[bool] = []  # what it was outside of each no_grad that this thread is in
 
 
 mode = _Mode()
@@ -129,15 +131,12 @@ class no_grad:
     """Inside `with limn.no_grad():`, or in a function decorated with `@limn.no_grad()`, results carry no
     gradient. It may be nested and ends with the block, also by an exception."""
 
-    def __init__(self) -> None:
-        self._before: list[bool] = []
-
     def __enter__(self) -> None:
-        self._before.append(mode.tracking)
+        mode.before.append(mode.tracking)
         mode.tracking = False
 
     def __exit__(self, *exception: object) -> None:
-        mode.tracking = self._before.pop()
+        mode.tracking = mode.before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)

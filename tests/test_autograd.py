@@ -1,6 +1,8 @@
 """Gradients against torch: each rule, second derivatives, accumulation, what stops them, and what errors say.
 On every device."""
 
+import threading
+
 import numpy as np
 import pytest
 import torch
@@ -274,6 +276,30 @@ def test_detach_and_no_grad_stop_gradients():
     assert not inside().requires_grad
     assert not (x < 1).requires_grad
     assert not x.cast("int32").requires_grad
+
+
+def test_threads_may_share_a_no_grad():
+    """Two that are in one at the same time, one of them in another before, end with the gradients they had."""
+    shared, x = no_grad(), Tensor([1.0], requires_grad=True)
+    inside, both = threading.Event(), threading.Event()
+    tracked = {}
+
+    def first():
+        with shared:
+            inside.set()
+            both.wait()
+        tracked["first"] = (x * 2).requires_grad
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait()
+    with no_grad():
+        with shared:
+            both.set()
+            thread.join()
+        tracked["second, inside"] = (x * 2).requires_grad
+    tracked["second"] = (x * 2).requires_grad
+    assert tracked == {"first": True, "second, inside": False, "second": True}
 
 
 def test_no_grad_ends_with_an_exception():
