@@ -85,11 +85,8 @@ def check_function(func: FuncOp) -> None:
     for role, values in (("argument", func.body.block.args), ("result", results)):
         for position, value in enumerate(values):
             kind = value.type
-            if (
-                not isinstance(kind, TensorType)
-                or not kind.has_static_shape()
-                or graph.element_of(kind) not in graph.ELEMENT_TYPES
-            ):
+            tensor = graph.tensor_of(kind) if isinstance(kind, TensorType) else None
+            if tensor is None or not tensor.has_static_shape() or tensor.element_type not in graph.ELEMENT_TYPES:
                 raise PassRefused(
                     func,
                     f"{role} {position} of @{name} has type {kind}; a plan takes and gives tensors of a static shape,"

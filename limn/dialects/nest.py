@@ -308,6 +308,7 @@ class ForOp(IRDLOperation):
 
     @property
     def index(self) -> BlockArgument:
+        """The index that counts the turns."""
         return self.block.args[0]
 
     @property
@@ -331,6 +332,7 @@ class ForOp(IRDLOperation):
 
     @property
     def stride(self) -> int:
+        """The step from one turn to the next."""
         return self.step.value.data
 
     def verify_(self) -> None:
@@ -517,7 +519,7 @@ def _parse_one(parser: Parser, what: str) -> Index:
 
 def _resolve_memory(parser: Parser, memory: UnresolvedOperand) -> SSAValue:
     """The memref behind a name: its type stands where it is defined, so it must be defined above."""
-    # every memref is an argument or a scratch of the enclosing kernel, both of which stand before their uses
+    # every memref is an argument or the result of an op of the same body, both of which stand before their uses
     known = parser.ssa_values.get(memory.operand_name)
     if known is None:
         parser.raise_error("this buffer is not defined above", memory.span.start, memory.span.end)
@@ -1042,6 +1044,7 @@ class IndexOp(IRDLOperation):
 
     @property
     def index(self) -> Index:
+        """The expression whose value it gives."""
         return affine_indices(self.at, self.values)[0]
 
     def verify_(self) -> None:
@@ -1094,6 +1097,7 @@ class PlanOp(_Callable):
 
     @property
     def input_count(self) -> int:
+        """Arguments that are read."""
         return self.inputs.value.data
 
     @property
@@ -1200,6 +1204,7 @@ class SliceOp(IRDLOperation):
 
     @property
     def byte_offset(self) -> int:
+        """Where in the arena it begins."""
         return self.offset.value.data
 
     def verify_(self) -> None:
