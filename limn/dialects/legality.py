@@ -85,7 +85,7 @@ def check_function(func: FuncOp) -> None:
     for role, values in (("argument", func.body.block.args), ("result", results)):
         for position, value in enumerate(values):
             kind = value.type
-            tensor = graph.tensor_of(kind) if isinstance(kind, TensorType) else None
+            tensor = graph.tensor_of(value) if isinstance(kind, TensorType) else None
             if tensor is None or not tensor.has_static_shape() or tensor.element_type not in graph.ELEMENT_TYPES:
                 raise PassRefused(
                     func,
