@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 from against_torch import check
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from many import many_examples
 
 import limn
 from limn import Tensor
@@ -242,20 +243,18 @@ def random_key(rng, shape):
     return tuple(key)
 
 
-@pytest.mark.full
+@pytest.mark.parametrize("device", ["numpy"], indirect=True)  # each would compile
+@many_examples
 @given(shape=st.lists(st.integers(1, 4), min_size=1, max_size=4), seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=150, deadline=None)
-def test_random_reads_and_assignments_against_numpy(shape, seed):
-    if limn.get_device().name != "numpy":
-        pytest.skip("each compiles")
+def test_many_reads_and_assignments_against_numpy(shape, seed):
     rng = np.random.default_rng(seed)
     x = rng.integers(-99, 99, shape).astype(np.int32)
     key = random_key(rng, shape)
     want = x[key]
-    got = Tensor(x)[key]
+    value = rng.integers(-99, 99, want.shape).astype(np.int32)
+    got, t, a = Tensor(x)[key], Tensor(x), x.copy()
+    t[key], a[key] = value, value
+    limn.realize(got, t)
     assert got.shape == want.shape, key
     assert np.array_equal(got.numpy(), want), key
-    value = rng.integers(-99, 99, want.shape).astype(np.int32)
-    t, a = Tensor(x), x.copy()
-    t[key], a[key] = value, value
     assert np.array_equal(t.numpy(), a), key

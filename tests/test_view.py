@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from many import many_examples
 
 from limn.view import View, compose, row_major
 
@@ -61,25 +62,24 @@ def movement(draw, view: View, array: np.ndarray):
     return view, array
 
 
-@settings(max_examples=300, deadline=None)
-@given(st.data())
-def test_chains_of_movements_read_what_numpy_reads(data):
+def check_chain(data):
+    """A chain of movements reads what numpy reads."""
     array = numbered(data.draw(st.sampled_from([(), (1,), (6,), (2, 3), (4, 1, 3), (2, 3, 4), (3, 2, 2, 2)])))
     base, view = array, View.contiguous(array.shape)
     for _ in range(data.draw(st.integers(1, 7))):
         moved, after = data.draw(movement(view, array))
         if moved is None:  # what does not compose is copied: the array becomes a new source
+            np.testing.assert_array_equal(read(view, base), array)
             base, view, array = after, View.contiguous(after.shape), after
             continue
         view, array = moved, after
         assert view.shape == array.shape
-        np.testing.assert_array_equal(read(view, base), array)
+    np.testing.assert_array_equal(read(view, base), array)
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.data())
-def test_compose_equals_reading_twice(data):
-    """Any two views, not only those that movements make: overlapping, repeating, wildly masked."""
+def check_compose(data):
+    """A composed view reads what two reads give: of any two views, not only those that movements make, overlapping,
+    repeating, wildly masked."""
 
     def any_view(size):
         shape = tuple(data.draw(st.lists(st.integers(1, 4), max_size=3)))
@@ -101,6 +101,30 @@ def test_compose_equals_reading_twice(data):
     if both is not None:
         source = numbered((30,))
         np.testing.assert_array_equal(read(both, source), read(outer, read(inner, source)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_chains_of_movements_read_what_numpy_reads(data):
+    check_chain(data)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_compose_equals_reading_twice(data):
+    check_compose(data)
+
+
+@many_examples
+@given(st.data())
+def test_many_chains_of_movements(data):
+    check_chain(data)
+
+
+@many_examples
+@given(st.data())
+def test_many_composed_views(data):
+    check_compose(data)
 
 
 @pytest.mark.parametrize(
