@@ -105,17 +105,34 @@ def test_float32_stays_within_the_bounds_of_docs_numerics():
         assert error.max() <= bound, (name, error.max(), inputs[name][error.argmax()])
 
 
+FLOAT64_BOUNDS = {
+    "exp2": 2,
+    "expm1": 3,
+    "log1p": 3,
+    "sigmoid": 3,
+    "tanh": 4,
+    "softplus": 4,
+    "erf": 2,
+    "sin": 2,
+    "cos": 2,
+}
+FLOAT64_BOUNDS |= {"rsqrt": 2, "pow": 1, "pow near overflow": 1, "pow by products": 4}
+
+
 @pytest.mark.many_kernels
-def test_float64_is_as_good_as_the_c_library_to_a_few_ulp():
-    inputs = {name: x for name, (_, _, x, _) in FORMULAS.items()}
-    results = {name: f(Tensor(x)) for (name, x), (f, *_) in zip(inputs.items(), FORMULAS.values())}
+def test_float64_stays_within_the_bounds_of_docs_numerics():
+    if np.finfo(np.longdouble).nmant < 63:
+        pytest.skip("numpy has no type wider than float64 here")
+    results = {name: f(Tensor(x)) for name, (f, _, x, _) in FORMULAS.items()}
     limn.realize(*results.values())
-    for name, (_, reference, _, bound) in FORMULAS.items():
-        if "products" in name:
-            continue
-        want = inputs[name] ** 3.7 if name == "pow" else reference(inputs[name])
-        error = np.abs(results[name].numpy() - want) / np.spacing(np.abs(want))
-        assert error.max() <= bound + 3, (name, error.max(), inputs[name][error.argmax()])
+    for name, (_, reference, x, _) in FORMULAS.items():
+        bound = FLOAT64_BOUNDS.get(name) or FLOAT64_BOUNDS[name.split()[0]]
+        if name.startswith("erf"):  # which numpy has not; torch's is good to one ulp
+            want = reference(x).astype(np.longdouble)
+        else:
+            want = x.astype(np.longdouble) ** 3.7 if name == "pow" else reference(x.astype(np.longdouble))
+        error = np.abs(results[name].numpy() - want) / np.spacing(np.abs(want.astype(np.float64)))
+        assert error.max() <= bound, (name, error.max(), x[error.argmax()])
 
 
 EDGES = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.5, -2.5, 0.5, -0.5, 1e30, -1e30])
@@ -208,9 +225,9 @@ def test_whole_powers_are_exact():
 def test_float64_powers_keep_their_digits():
     base = RNG.uniform(0.5, 2, 500)
     exponent = RNG.uniform(-200, 200, 500)
-    np.testing.assert_allclose((Tensor(base) ** Tensor(exponent)).numpy(), base**exponent, rtol=1e-15)
+    np.testing.assert_array_max_ulp((Tensor(base) ** Tensor(exponent)).numpy(), base**exponent, 1)
     close = 1 + RNG.uniform(-1e-9, 1e-9, 100)
-    np.testing.assert_allclose((Tensor(close) ** 1e9).numpy(), close**1e9, rtol=1e-15)
+    np.testing.assert_array_max_ulp((Tensor(close) ** 1e9).numpy(), close**1e9, 1)
 
 
 def test_beyond_their_range_sine_and_cosine_are_nan():
