@@ -57,7 +57,8 @@ class Comparison:
         if not node.dtype.is_float:
             return self._of(t.const(False, node.shape, bool_))
         low, high = _ends(node)
-        return self._of(t.where(equal(node, high), t.const(True, node.shape, bool_), equal(node, low)))
+        above = t.less(low, node)  # below inf only -inf is not above -inf, otherwise only inf is
+        return self._of(t.where(t.less(node, high), not_(above), above))
 
     def isfinite(self) -> Tensor:
         """True where the element is neither infinite nor NaN."""
