@@ -129,7 +129,7 @@ def show_stages(network: Network) -> None:
         ("graph", "graph: what is computed"),
         ("schedule", "schedule: one kernel, its dims and loop order"),
         ("nest", "nest: the loops"),
-        ("c", "C: what the compiler gets"),
+        ("c", "C: what the compiler gets after the passes from contract to parallelize"),
     ]:
         print(f"\n---- {title}\n\n{limn.ir(hidden, stage=stage).strip()}")
 
