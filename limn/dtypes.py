@@ -76,7 +76,7 @@ def as_dtype(spec: object) -> DType:
     if isinstance(spec, type) and spec in _BY_PYTHON:
         return _BY_PYTHON[spec]
     try:
-        found = BY_NUMPY.get(np.dtype(spec))  # type: ignore[call-overload]
+        found = None if spec is None else BY_NUMPY.get(np.dtype(spec))  # type: ignore[call-overload]
     except TypeError:
         found = None
     if found is None:

@@ -112,8 +112,11 @@ class Interop:
         ValueError for a file of another size, naming both.
         """
         kind = as_dtype(dtype)
-        raw = np.fromfile(path, np.uint8)
-        wanted = (raw.size // kind.itemsize,) if shape is None else shape_of((shape,), "fromfile")
+        try:
+            raw = np.fromfile(os.fspath(path), np.uint8)
+        except TypeError:
+            raise TypeError(f"fromfile: a path is a str or a Path, got {path!r}") from None
+        wanted = (max(raw.size // kind.itemsize, 1),) if shape is None else shape_of((shape,), "fromfile")
         size = View.contiguous(wanted).size * kind.itemsize
         if size != raw.size:
             raise ValueError(

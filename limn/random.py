@@ -77,9 +77,9 @@ def get_rng_state() -> np.ndarray[Any, np.dtype[np.int32]]:
 def set_rng_state(state: Any) -> None:
     """Go on from what get_rng_state gave. ValueError for anything but 4 ints of 32 bits."""
     words = np.asarray(state)
-    if words.shape != (4,) or words.dtype.kind not in "iu":
+    if words.shape != (4,) or words.dtype.kind not in "iu" or any(not -(2**31) <= int(n) < 2**32 for n in words):
         raise ValueError(
-            f"set_rng_state: a state is 4 ints, got {words.dtype} of shape {words.shape}; pass what get_rng_state gave"
+            f"set_rng_state: a state is 4 ints of 32 bits, got {state!r:.80}; pass what get_rng_state gave"
         )
     seed, draw = struct.unpack("<QQ", words.astype("<i4").tobytes())
     with _state.lock:

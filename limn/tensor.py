@@ -21,6 +21,7 @@ from limn.dtypes import (
     BY_NUMPY,
     DType,
     as_dtype,
+    bfloat16,
     bool_,
     check_scalar,
     float32,
@@ -31,7 +32,7 @@ from limn.dtypes import (
     scalar_dtype,
 )
 from limn.functions import Functions
-from limn.functions.pieces import fit, ints_of
+from limn.functions.pieces import fit, ints_of, one_way
 from limn.interop import Interop
 from limn.realize import pending, realize_nodes
 from limn.runtime import Buffer
@@ -111,7 +112,8 @@ class Tensor(Functions, Interop):
         if node.realized is None or self.size > SHOWN:
             lazy = ", not computed yet" if node.realized is None else ""
             return f"Tensor(shape={node.shape}, dtype={node.dtype.name}{lazy}{extra})"
-        values = np.array2string(self.numpy(), separator=", ", prefix="Tensor(")
+        shown = self.numpy().astype(np.float32) if node.dtype is bfloat16 else self.numpy()
+        values = np.array2string(shown, separator=", ", prefix="Tensor(")
         return f"Tensor({values}, dtype={node.dtype.name}{extra})"
 
     __hash__ = object.__hash__  # == is elementwise, so tensors are keys by identity
@@ -215,9 +217,11 @@ class Tensor(Functions, Interop):
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
-        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
-            given = f"shape {value.shape}" if isinstance(value, Tensor) else repr(value)
-            raise TypeError(f"grad: is None or a tensor of shape {self.shape} as this one, got {given}; None drops it")
+        wanted, given = f"{self.dtype.name}{list(self.shape)}", type(value).__name__
+        if isinstance(value, Tensor):
+            given = f"{value.dtype.name}{list(value.shape)}"
+        if value is not None and given != wanted:
+            raise TypeError(f"grad: is None or a tensor {wanted} as this one, got {given}; None drops it")
         self._grad = value
 
     def detach(self) -> Tensor:
@@ -400,9 +404,11 @@ class Tensor(Functions, Interop):
             )
         return Tensor._of(t.reshape(self._node, wanted))
 
-    def permute(self, *dims: Any) -> Tensor:
-        """Reorder the dims: dim k of the result is dim dims[k]."""
-        wanted = [self._dim(d, "permute") for d in ints_of(dims, "permute")]
+    def permute(self, *order: Any, dims: Any = None) -> Tensor:
+        """Reorder the dims, permute(1, 0), permute((1, 0)) or permute(dims=(1, 0)): dim k of the result is the k-th
+        of these."""
+        given = one_way(order, dims, "permute", "dims")
+        wanted = [self._dim(d, "permute") for d in ints_of(given, "permute")]
         if sorted(wanted) != list(range(self.ndim)):
             raise ValueError(f"permute: {tuple(wanted)} does not name each dim of shape {self.shape} once")
         return Tensor._of(t.move(self._node, View.contiguous(self.shape).permute(wanted)))
@@ -563,6 +569,11 @@ def _array(data: Any, dtype: DType | None) -> tuple[np.ndarray, DType]:
     except ValueError as reason:
         why = "lists at one level differ in length" if "inhomogeneous" in str(reason) else reason
         raise ValueError(f"Tensor: the nested lists do not form an array: {why}; pad or cut them") from None
+    except (TypeError, RuntimeError) as reason:  # of a tensor of another library
+        raise TypeError(
+            f"Tensor: numpy cannot read this {type(data).__name__}: {reason}; pass it detached, in host memory, in "
+            "a dtype that numpy has"
+        ) from None
     if array.size == 0:
         raise ValueError(f"Tensor: a tensor needs at least one element, got shape {array.shape}")
     stored, numbers = array.dtype.newbyteorder("="), _is_numbers(data)

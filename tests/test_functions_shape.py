@@ -115,8 +115,8 @@ def test_siblings_keep_dtype_and_take_another():
 
 V = Tensor.zeros(2, 3)
 WRONG = {
-    "cat of nothing": (lambda: limn.cat([]), TypeError, "cat: expected a list or tuple of tensors, got"),
-    "cat of numbers": (lambda: limn.cat([1, 2]), TypeError, "expected a list or tuple of tensors"),
+    "cat of nothing": (lambda: limn.cat([]), TypeError, "cat: takes a list or tuple of tensors, got"),
+    "cat of numbers": (lambda: limn.cat([1, 2]), TypeError, "takes a list or tuple of tensors"),
     "cat of shapes": (lambda: limn.cat([V, Tensor.zeros(3, 3)], 1), ValueError, r"\(2, 3\) and \(3, 3\) do not fit"),
     "cat of 0-d": (lambda: limn.cat([Tensor(1.0)]), ValueError, "use stack"),
     "cat dim": (lambda: limn.cat([V], 2), IndexError, r"cat: dim 2 is outside shape \(2, 3\)"),
@@ -136,7 +136,7 @@ WRONG = {
     "full_like": (lambda: Tensor([1]).full_like(2**40), OverflowError, "does not fit int32"),
     "empty lists": (lambda: Tensor([]), ValueError, "at least one element"),
     "empty zeros": (lambda: Tensor.zeros(2, 0), ValueError, r"positive ints, got \(2, 0\); tensors are never empty"),
-    "empty range": (lambda: Tensor.arange(3, 3), ValueError, "at least one element"),
+    "empty range": (lambda: Tensor.arange(3, 3), ValueError, "from 3 to 3 in steps of 1 there is nothing"),
     "empty slice": (lambda: V[:, 3:], IndexError, "selects nothing of dim 1"),
     "empty rows": (lambda: V[np.zeros(0, np.int32)], ValueError, "at least one element"),
     "empty shrink": (lambda: V.shrink([(0, 2), (1, 1)]), ValueError, "leave nothing"),

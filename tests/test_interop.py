@@ -284,3 +284,15 @@ def module_of(tensor):
     from limn.importer import build, record
 
     return build(record([tensor._node]))
+
+
+def test_a_tensor_of_another_library_that_numpy_cannot_read():
+    for source in (torch.ones(2, requires_grad=True), torch.ones(2, dtype=torch.bfloat16)):
+        with pytest.raises(TypeError, match=r"numpy cannot read this Tensor: .*; pass it detached, in host memory"):
+            Tensor(source)
+
+
+def test_a_file_of_less_than_one_element(tmp_path):
+    (tmp_path / "short").write_bytes(b"abc")
+    with pytest.raises(ValueError, match=r"short has 3 bytes, \(1,\) of float32 takes 4"):
+        Tensor.fromfile(tmp_path / "short", "float32")

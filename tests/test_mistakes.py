@@ -98,6 +98,64 @@ DTYPES = {
     ),
 }
 
+NUMBERS = {
+    "a correction": (
+        lambda: zeros(2).var(correction="a"),
+        TypeError,
+        "var: a correction is a number, got 'a'; divides by n - correction",
+    ),
+    "decimals": (lambda: zeros(2).round(0.5), TypeError, "round: decimals is an int, got 0.5"),
+    "a beta": (lambda: zeros(2).softplus("a"), TypeError, "softplus: beta is a number, got 'a'"),
+    "a range in steps of nothing": (
+        lambda: limn.arange(0, 3, 0),
+        ValueError,
+        "arange: from 0 to 3 in steps of 0 there is nothing; tensors are never empty",
+    ),
+    "a range of words": (
+        lambda: limn.arange("a"),
+        TypeError,
+        "arange: each of start, end and step is a number, got 'a'",
+    ),
+    "an end that is no number": (lambda: limn.linspace(0, "a", 3), TypeError, "linspace: end is a number, got 'a'"),
+    "a bound that is no number": (lambda: Tensor.uniform(2, low="a"), TypeError, "uniform: low is a number, got 'a'"),
+    "no dtype": (
+        lambda: zeros(2).cast(None),
+        TypeError,
+        "None is not an element type of limn; use one of float64, float32, float16, bfloat16, int32, int16, int8, "
+        "bool_",
+    ),
+    "a state of numbers that are too large": (
+        lambda: limn.set_rng_state([1, 2, 3, 2**40]),
+        ValueError,
+        "set_rng_state: a state is 4 ints of 32 bits, got [1, 2, 3, 1099511627776]; pass what get_rng_state gave",
+    ),
+    "numbers to join": (
+        lambda: limn.cat([zeros(2), 1]),
+        TypeError,
+        "cat: takes a list or tuple of tensors, got ['Tensor', 'int']; make them with Tensor(data)",
+    ),
+    "an equation and an array": (
+        lambda: limn.einsum("i,i", zeros(2), np.ones(2)),
+        TypeError,
+        "einsum: takes an equation and tensors, got Tensor, ndarray as operands; make them with Tensor(data)",
+    ),
+    "an equation that comes last": (
+        lambda: limn.einsum(zeros(2), "i"),
+        TypeError,
+        "einsum: an equation is a str such as 'ij,jk->ik', got Tensor; it comes first",
+    ),
+    "a path that is none": (
+        lambda: Tensor.fromfile(5, "int8"),
+        TypeError,
+        "fromfile: a path is a str or a Path, got 5",
+    ),
+    "a shape twice": (
+        lambda: Tensor.zeros(2, size=(3,)),
+        TypeError,
+        "zeros: got (2,) and size=(3,), two names for one argument; give one",
+    ),
+}
+
 AXES = {
     "a dim outside": (
         lambda: zeros(2, 3).sum(2),
@@ -115,6 +173,28 @@ AXES = {
         "max: dim (0, -2) names a dim of shape (2, 3) twice",
     ),
     "a dim that is no int": (lambda: zeros(2).mean(0.5), TypeError, "mean: a dim is an int, got 0.5"),
+    "a place for a dim": (lambda: zeros(2).unsqueeze(1.0), TypeError, "unsqueeze: a dim is an int, got 1.0"),
+    "a place for a stack": (
+        lambda: limn.stack([zeros(2)], 2),
+        IndexError,
+        "stack: dim 2 is outside -2 to 1 for shape (2,)",
+    ),
+    "a diagonal that is no int": (lambda: zeros(2, 2).tril(0.5), TypeError, "tril: a diagonal is an int, got 0.5"),
+    "pairs of dims": (
+        lambda: zeros(2, 2).tensordot(zeros(2, 2), (1, 0)),
+        TypeError,
+        "tensordot: dims is an int or two lists of ints, got (1, 0); write ([0, 1], [1, 0])",
+    ),
+    "pairs of dims twice": (
+        lambda: zeros(2, 2).tensordot(zeros(2, 2), ([0, 0], [0, 1])),
+        ValueError,
+        "tensordot: dims [0, 0] and [0, 1] of (2, 2) and (2, 2) name a dim twice",
+    ),
+    "dims moved to fewer places": (
+        lambda: zeros(2, 3).movedim((0, 1), 0),
+        ValueError,
+        "movedim: dims (0, 1) do not go to 0; give as many places as dims, each once",
+    ),
     "a dim under two names": (
         lambda: zeros(2, 3).mean(0, axis=1),
         TypeError,
@@ -219,7 +299,7 @@ GRADIENTS = {
     "a grad that does not fit": (
         lambda: setattr(leaf(2), "grad", zeros(3)),
         TypeError,
-        "grad: is None or a tensor of shape (2,) as this one, got shape (3,); None drops it",
+        "grad: is None or a tensor float32[2] as this one, got float32[3]; None drops it",
     ),
     "an input that does not matter": (
         lambda: limn.grad(leaf(2).sum(), leaf(3)),
@@ -286,6 +366,7 @@ MISTAKES = {
     for family, found in [
         ("shapes", SHAPES),
         ("dtypes", DTYPES),
+        ("numbers", NUMBERS),
         ("axes", AXES),
         ("indices", INDICES),
         ("values", VALUES),

@@ -462,7 +462,7 @@ def test_a_thousand_draws_and_seeds_at_one_element():
 
 WRONG = {
     "seed": (lambda: limn.set_seed("a"), TypeError, "a seed is an int, got 'a'; pass one"),
-    "state": (lambda: limn.set_rng_state([1, 2]), ValueError, r"4 ints, got int64 of shape \(2,\); pass what"),
+    "state": (lambda: limn.set_rng_state([1, 2]), ValueError, r"4 ints of 32 bits, got \[1, 2\]; pass what"),
     "rand ints": (lambda: Tensor.rand(3, dtype=int32), TypeError, "got dtype int32; use randint"),
     "rand shape": (lambda: Tensor.rand(-1), ValueError, r"rand: a shape is positive ints, got \(-1,\)"),
     "uniform bounds": (lambda: Tensor.uniform(3, low=2, high=1), ValueError, "got low=2.0, high=1.0"),

@@ -410,6 +410,7 @@ def test_repr_shows_small_values_once_they_are_known():
     assert repr((t + 1).realize()) == "Tensor([[2., 3.]], dtype=float32)"
     assert repr(Tensor.zeros(100, 3).realize()) == "Tensor(shape=(100, 3), dtype=float32)"
     assert "requires_grad=True" in repr(Tensor([1.0], requires_grad=True))
+    assert repr(Tensor([1.0, 0.5], dtype="bfloat16").realize()) == "Tensor([1. , 0.5], dtype=bfloat16)"
 
 
 def test_numpy_asks_for_values_through_its_protocol():

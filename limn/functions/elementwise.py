@@ -17,7 +17,7 @@ from limn import trace as t
 from limn.dtypes import bool_, float32, float64, int32
 from limn.functions import formulas as f
 from limn.functions.formulas import Value, select
-from limn.functions.pieces import compute_dtype, not_, result_dtype, same
+from limn.functions.pieces import compute_dtype, not_, one_int, one_number, result_dtype, same
 from limn.trace import Node, no_grad
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ class Elementwise:
 
     def softplus(self, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above `threshold`, as torch."""
+        beta, threshold = one_number(beta, "softplus", "beta"), one_number(threshold, "softplus", "threshold")
         wide = self._of(t.cast(self._node, compute_dtype(self.dtype)))
         scaled = wide if beta == 1 else wide * beta
         soft = scaled._formula(softplus)
@@ -180,7 +181,7 @@ class Elementwise:
 
     def round(self, decimals: int = 0) -> Tensor:
         """The nearest whole number, of two the even one, or with so many decimals. The slope is 0; ints stay."""
-        scale = 10.0 ** abs(decimals)
+        scale = 10.0 ** abs(one_int(decimals, "round", "decimals"))
         if decimals > 0:
             return self._rounded(_flat(lambda x: f.nearest(x * scale) / scale))
         if decimals < 0:

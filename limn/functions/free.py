@@ -90,12 +90,15 @@ mm = _of(Tensor.mm)
 movedim = _of(Tensor.movedim)
 multinomial = _of(Tensor.multinomial)
 norm = _of(Tensor.norm)
+one_hot = _of(Tensor.one_hot)
 ones_like = _of(Tensor.ones_like)
 outer = _of(Tensor.outer)
 permute = _of(Tensor.permute)
 pow = _of(Tensor.pow)
 prod = _of(Tensor.prod)
 rand_like = _of(Tensor.rand_like)
+randint_like = _of(Tensor.randint_like)
+randn_like = _of(Tensor.randn_like)
 reciprocal = _of(Tensor.reciprocal)
 relu = _of(Tensor.relu)
 reshape = _of(Tensor.reshape)
@@ -184,6 +187,7 @@ __all__ = [
     "movedim",
     "multinomial",
     "norm",
+    "one_hot",
     "ones",
     "ones_like",
     "outer",
@@ -193,7 +197,9 @@ __all__ = [
     "rand",
     "rand_like",
     "randint",
+    "randint_like",
     "randn",
+    "randn_like",
     "reciprocal",
     "relu",
     "reshape",

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from limn import trace as t
-from limn.dtypes import bool_, float32, int8, int16, int32, promote
-from limn.functions.pieces import ints_of
+from limn.dtypes import promote
+from limn.functions.pieces import ints_of, sum_dtype
 from limn.trace import Node
 from limn.view import View, row_major
 
@@ -25,9 +25,9 @@ class Linear:
 
     __slots__ = ()
 
-    def outer(self, other: Any) -> Tensor:
+    def outer(self, vec2: Any) -> Tensor:
         """The product of each element of this vector (m) with each of another (n): (m, n)."""
-        other = self._as_tensor(other)
+        other = self._as_tensor(vec2)
         _want(self, 1, "outer", "vectors", other)
         return self.reshape(-1, 1) * other.reshape(1, -1)
 
@@ -39,15 +39,15 @@ class Linear:
             raise ValueError(f"dot: shapes {self.shape} and {other.shape}; the vectors must be of equal length")
         return self.matmul(other)
 
-    def mm(self, other: Any) -> Tensor:
+    def mm(self, mat2: Any) -> Tensor:
         """The product of two matrices, without broadcasting."""
-        other = self._as_tensor(other)
+        other = self._as_tensor(mat2)
         _want(self, 2, "mm", "matrices", other)
         return self.matmul(other)
 
-    def bmm(self, other: Any) -> Tensor:
+    def bmm(self, mat2: Any) -> Tensor:
         """The products of two batches of matrices, (b, m, k) by (b, k, n), without broadcasting."""
-        other = self._as_tensor(other)
+        other = self._as_tensor(mat2)
         _want(self, 3, "bmm", "batches of matrices", other)
         if self.shape[0] != other.shape[0]:
             raise ValueError(
@@ -63,12 +63,13 @@ class Linear:
             if not 0 <= dims <= min(self.ndim, other.ndim):
                 raise ValueError(f"tensordot: {dims} dims of shapes {self.shape} and {other.shape}; there are fewer")
             pair = [list(range(self.ndim - dims, self.ndim)), list(range(dims))]
+        elif isinstance(dims, tuple | list) and len(dims) == 2 and all(isinstance(ds, tuple | list) for ds in dims):
+            pair = [[x._dim(d, "tensordot") for d in ints_of((ds,), "tensordot")] for x, ds in zip((self, other), dims)]
         else:
-            pair = [
-                [x._dim(d, "tensordot") for d in ints_of((list(ds),), "tensordot")]
-                for x, ds in zip((self, other), dims)
-            ]
+            raise TypeError(f"tensordot: dims is an int or two lists of ints, got {dims!r}; write ([0, 1], [1, 0])")
         left, right = pair
+        if len(set(left)) != len(left) or len(set(right)) != len(right):
+            raise ValueError(f"tensordot: dims {left} and {right} of {self.shape} and {other.shape} name a dim twice")
         if len(left) != len(right) or any(self.shape[a] != other.shape[b] for a, b in zip(left, right)):
             raise ValueError(
                 f"tensordot: dims {left} of shape {self.shape} and {right} of {other.shape} differ; they are summed "
@@ -95,9 +96,14 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
     Halves compute in float32 and round after each pair. ValueError for an equation that does not fit the shapes.
     """
+    if not isinstance(equation, str):
+        raise TypeError(
+            f"einsum: an equation is a str such as 'ij,jk->ik', got {type(equation).__name__}; it comes first"
+        )
     tensors = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], list | tuple) else list(operands)
     if not tensors or not all(hasattr(x, "_node") for x in tensors):
-        raise TypeError(f"einsum: expected tensors after the equation {equation!r}")
+        given = ", ".join(type(x).__name__ for x in tensors) or "nothing"
+        raise TypeError(f"einsum: takes an equation and tensors, got {given} as operands; make them with Tensor(data)")
     terms, output = _letters(equation, tensors)
     sizes: dict[str, int] = {}
     for letters, x in zip(terms, tensors):
@@ -175,7 +181,7 @@ def _diagonal(x: Tensor, letters: list[str]) -> Tensor:
 def _contract(a: Tensor, a_dims: list[Any], b: Tensor, b_dims: list[Any], kept: list[Any]) -> Tensor:
     """The sum of a * b over the dims that are not kept. Dims are named; extents of 1 repeat."""
     meet = promote(a.dtype, b.dtype)
-    compute = float32 if meet.is_half else int32 if meet in (bool_, int8, int16) else meet
+    compute = sum_dtype(meet)
     # what only one of them has is summed before they meet
     x, x_dims = _summed(a.cast(compute), a_dims, {*kept, *b_dims})
     y, y_dims = _summed(b.cast(compute), b_dims, {*kept, *a_dims})

@@ -9,7 +9,7 @@ of a vocabulary or a batch; the numpy device holds the n * n flags of a row.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
     from limn.tensor import Tensor
 
 BLOCK = 32  # elements that cumsum adds up by one triangle of comparisons
+
+
+class ValuesAndIndices(NamedTuple):
+    """A pair whose parts have torch's names too: `x.sort().values`."""
+
+    values: Tensor
+    indices: Tensor
 
 
 class Order:
@@ -47,20 +54,20 @@ class Order:
         axes = self._line(dim, name)
         return self._reduced(_first_largest(node, axes[0]), axes, keepdim) if axes else self._of(t.const(0, (), int32))
 
-    def max_with_indices(self, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    def max_with_indices(self, dim: int, keepdim: bool = False) -> ValuesAndIndices:
         """(values, indices) of the largest elements along `dim`, torch's max(dim): the gradient goes to the element at
         the index, also where others are equal."""
         return self._picked(self._node, dim, keepdim, "max_with_indices")
 
-    def min_with_indices(self, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    def min_with_indices(self, dim: int, keepdim: bool = False) -> ValuesAndIndices:
         """(values, indices) of the smallest elements along `dim`, torch's min(dim): the gradient goes to the element
         at the index, also where others are equal."""
         return self._picked(mirror(self._node), dim, keepdim, "min_with_indices")
 
-    def _picked(self, node: Node, dim: int, keepdim: bool, name: str) -> tuple[Tensor, Tensor]:
+    def _picked(self, node: Node, dim: int, keepdim: bool, name: str) -> ValuesAndIndices:
         if not self.ndim:
             self._line(dim, name)
-            return self, self._of(t.const(0, (), int32))
+            return ValuesAndIndices(self, self._of(t.const(0, (), int32)))
         at, x = self._dim(dim, name), self._node
         with no_grad():
             index = _first_largest(node, at)
@@ -72,18 +79,18 @@ class Order:
             return [t.where(here, t.expand(g, x.shape), t.const(0, x.shape, x.dtype))]
 
         values = t.with_rule(value, (x,), rule)
-        return self._reduced(values, [at], keepdim), self._reduced(index, [at], keepdim)
+        return ValuesAndIndices(self._reduced(values, [at], keepdim), self._reduced(index, [at], keepdim))
 
-    def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:
-        """The positions along `dim` in ascending order of the elements there; stable. int32."""
+    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
+        """The positions along `dim` in ascending order of the elements there; stable, whatever `stable` says. int32."""
         return self.sort(dim, descending)[1]
 
-    def sort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> tuple[Tensor, Tensor]:
+    def sort(self, dim: int = -1, descending: bool = False, stable: bool = True) -> ValuesAndIndices:
         """(values, indices) in ascending or descending order along `dim`, NaN as the largest; of equal ones the first
         comes first, whatever `stable` says. n * n comparisons for n elements; gradients go through the values."""
         axes = self._line(dim, "sort")
         if not axes:
-            return self, self._of(t.const(0, (), int32))
+            return ValuesAndIndices(self, self._of(t.const(0, (), int32)))
         [at] = axes
         lines = self.movedim(at, -1)
         shape, n = lines.shape, self.shape[at]
@@ -92,9 +99,9 @@ class Order:
             index = _sorted_positions(flat._node, descending)
         start = t.mul(iota(flat.shape, 0), t.const(n, flat.shape, int32))
         values = t.gather(flat.reshape(-1)._node, t.add(start, index))
-        return tuple(self._of(t.reshape(node, shape)).movedim(-1, at) for node in (values, index))
+        return ValuesAndIndices(*(self._of(t.reshape(node, shape)).movedim(-1, at) for node in (values, index)))
 
-    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> tuple[Tensor, Tensor]:
+    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
         """(values, indices) of the k largest or smallest elements along `dim`, in order whatever `sorted` says; of
         equal ones the first. As `sort`, of which it keeps the first k."""
         axes = self._line(dim, "topk")
@@ -103,7 +110,7 @@ class Order:
             raise ValueError(f"topk: k is {k!r}, dim {dim} of shape {self.shape} has {n} elements; k must be 1 to {n}")
         values, indices = self.sort(dim, descending=largest)
         bounds = [(0, int(k) if d in axes else extent) for d, extent in enumerate(self.shape)]
-        return values.shrink(bounds), indices.shrink(bounds)
+        return ValuesAndIndices(values.shrink(bounds), indices.shrink(bounds))
 
     def cumsum(self, dim: int) -> Tensor:
         """The sums of the elements along `dim` up to and with each. bool and narrow ints are counted in int32, which

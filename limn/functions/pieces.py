@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from limn import trace as t
-from limn.dtypes import DType, bool_, float32, float64, int32
+from limn.dtypes import DType, bool_, float32, float64, int8, int16, int32
 from limn.runtime.buffers import Buffer
 from limn.trace import Node
 
@@ -16,12 +16,36 @@ if TYPE_CHECKING:
     from limn.tensor import Tensor
 
 
-def shape_of(given: tuple[Any, ...], name: str) -> tuple[int, ...]:
-    """A shape given as f(4, 3) or f((4, 3))."""
+def shape_of(given: tuple[Any, ...], name: str, size: Any = None) -> tuple[int, ...]:
+    """A shape given as f(4, 3), f((4, 3)) or f(size=(4, 3))."""
+    given = one_way(given, size, name, "size")
     shape = given[0] if len(given) == 1 and isinstance(given[0], tuple | list) else given
     if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0 for n in shape):
         raise ValueError(f"{name}: a shape is positive ints, got {tuple(shape)}; tensors are never empty")
     return tuple(int(n) for n in shape)
+
+
+def one_way(given: tuple[Any, ...], named: Any, name: str, argument: str) -> tuple[Any, ...]:
+    """The arguments of f(*given), or of f(argument=named); TypeError for both."""
+    if named is None:
+        return given
+    if given:
+        raise TypeError(f"{name}: got {given} and {argument}={named!r}, two names for one argument; give one")
+    return (named,)
+
+
+def one_int(value: Any, name: str, what: str) -> int:
+    """An argument that is one int."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
+        raise TypeError(f"{name}: {what} is an int, got {value!r}")
+    return int(value)
+
+
+def one_number(value: Any, name: str, what: str) -> float:
+    """An argument that is one number of Python or numpy."""
+    if not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool):
+        raise TypeError(f"{name}: {what} is a number, got {value!r}")
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def ints_of(values: tuple[Any, ...], name: str) -> list[int]:
@@ -36,10 +60,6 @@ def ints_of(values: tuple[Any, ...], name: str) -> list[int]:
 
 def fit(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1]))
-
-
-def widened(x: Tensor) -> Tensor:
-    return x if x.dtype.is_float and not x.dtype.is_half else x.cast(float32)
 
 
 @lru_cache(maxsize=256)
@@ -61,6 +81,16 @@ def iota(shape: tuple[int, ...], dim: int) -> Node:
 def compute_dtype(dtype: DType) -> DType:
     """Where functions of floats compute: float64 in itself, all others in float32."""
     return dtype if dtype is float64 else float32
+
+
+def widened(x: Tensor) -> Tensor:
+    """A float tensor of the dtype that functions of floats compute in."""
+    return x.cast(compute_dtype(x.dtype))
+
+
+def sum_dtype(dtype: DType) -> DType:
+    """Where sums and products of many compute: halves in float32, bool and narrow ints in int32."""
+    return float32 if dtype.is_half else int32 if dtype in (bool_, int8, int16) else dtype
 
 
 def result_dtype(dtype: DType) -> DType:

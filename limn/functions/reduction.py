@@ -59,13 +59,20 @@ class Reduction:
         axes = self._axes(dim, "all", nothing=True)
         return self._reduced(not_(t.largest(not_(t.cast(self._node, bool_)), axes)), axes, keepdim)
 
-    def var(self, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Tensor:
+    def var(
+        self, dim: Any = None, correction: float = 1, keepdim: bool = False, *, unbiased: bool | None = None
+    ) -> Tensor:
         """The mean squared distance from the mean, where n terms are divided by n - correction; NaN for one term with
-        a correction of 1. Of ints float32; halves compute in float32."""
+        a correction of 1. `unbiased` is torch's older word for a correction of 1 or 0. Of ints float32; halves compute
+        in float32."""
+        correction = correction if unbiased is None else int(unbiased)
         return self._of(t.cast(self._variance(dim, correction, keepdim, "var"), result_dtype(self.dtype)))
 
-    def std(self, dim: Any = None, correction: float = 1, keepdim: bool = False) -> Tensor:
+    def std(
+        self, dim: Any = None, correction: float = 1, keepdim: bool = False, *, unbiased: bool | None = None
+    ) -> Tensor:
         """The square root of `var`, with a slope of 0 where it is 0, as torch."""
+        correction = correction if unbiased is None else int(unbiased)
         variance = self._variance(dim, correction, keepdim, "std")
         with no_grad():
             root = t.sqrt(variance)
@@ -78,6 +85,10 @@ class Reduction:
         return self._of(t.cast(t.with_rule(root, (variance,), rule), result_dtype(self.dtype)))
 
     def _variance(self, dim: Any, correction: float, keepdim: bool, name: str) -> Node:
+        if not isinstance(correction, int | float):
+            raise TypeError(f"{name}: a correction is a number, got {correction!r}; divides by n - correction")
+        if isinstance(dim, bool):  # torch's older var(unbiased)
+            dim, correction = None, int(dim)
         wide, axes = widened(self), self._axes(dim, name)
         centred = (wide - wide.mean(axes, keepdim=True))._node
         total = t.total(t.mul(centred, centred), axes)
@@ -99,11 +110,11 @@ class Reduction:
             x = _grouped(x, at)
         return self._reduced(t.cast(x._node, self.dtype if self.dtype.is_float else int32), [at], keepdim)
 
-    def norm(self, p: float = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
+    def norm(self, p: float | str = 2, dim: Any = None, keepdim: bool = False) -> Tensor:
         """(sum |x|**p) ** (1/p); the largest |x| for p = inf, the smallest for -inf, the count of what is not zero for
-        0. At 0 the slope is 0, as torch. Squares may overflow, as torch's. Of ints float32; halves compute in
-        float32."""
-        wide, axes = widened(self), self._axes(dim, "norm")
+        0; "fro" means 2. At 0 the slope is 0, as torch. Squares may overflow, as torch's. Of ints float32; halves
+        compute in float32."""
+        wide, axes, p = widened(self), self._axes(dim, "norm"), 2 if p == "fro" else p
         if isinstance(p, bool) or not isinstance(p, int | float):
             raise TypeError(f"norm: p is a number, got {p!r}")
         size = wide.abs()

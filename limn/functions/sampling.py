@@ -13,7 +13,7 @@ import numpy as np
 
 from limn import trace as t
 from limn.dtypes import DType, as_dtype, bfloat16, check_scalar, float16, float32, float64, int32
-from limn.functions.pieces import equal, shape_of
+from limn.functions.pieces import equal, one_number, shape_of
 from limn.random import words
 from limn.trace import Node
 
@@ -33,11 +33,11 @@ class Sampling:
     __slots__ = ()
 
     @classmethod
-    def rand(cls, *shape: Any, dtype: object = float32, requires_grad: bool = False) -> Tensor:
+    def rand(cls, *shape: Any, size: Any = None, dtype: object = float32, requires_grad: bool = False) -> Tensor:
         """Independent numbers, evenly spread over 0 <= x < 1: multiples of 2**-24 in float32, of 2**-53 in float64, of
         2**-11 and 2**-8 in float16 and bfloat16. The same bits on every device."""
         kind = _float(dtype, "rand")
-        return cls._made(_unit(words(shape_of(shape, "rand")), kind), requires_grad)
+        return cls._made(_unit(words(shape_of(shape, "rand", size)), kind), requires_grad)
 
     @classmethod
     def uniform(
@@ -50,12 +50,13 @@ class Sampling:
         """
         kind = _float(dtype, "uniform")
         wanted = shape_of(shape, "uniform")
+        low, high = one_number(low, "uniform", "low"), one_number(high, "uniform", "high")
         if (low, high) == (0, 1):
             return cls._made(_unit(words(wanted), kind), requires_grad)
         return cls._made(_between(wanted, check_scalar(low, kind), check_scalar(high, kind), kind), requires_grad)
 
     @classmethod
-    def randn(cls, *shape: Any, dtype: object = float32, requires_grad: bool = False) -> Tensor:
+    def randn(cls, *shape: Any, size: Any = None, dtype: object = float32, requires_grad: bool = False) -> Tensor:
         """Independent normal numbers of mean 0 and variance 1.
 
         By the method of Box and Muller (A note on the generation of random normal deviates, 1958), from 31 bits for
@@ -63,10 +64,10 @@ class Sampling:
         Halves are rounded from float32. Devices agree within the error of their logarithms.
         """
         kind = _float(dtype, "randn")
-        return cls._made(_normal(shape_of(shape, "randn"), kind), requires_grad)
+        return cls._made(_normal(shape_of(shape, "randn", size), kind), requires_grad)
 
     @classmethod
-    def randint(cls, low: int, high: Any = None, size: Any = None, dtype: object = int32) -> Tensor:
+    def randint(cls, low: int = 0, high: Any = None, size: Any = None, dtype: object = int32) -> Tensor:
         """Independent ints, each of low <= x < high equally often (to 2**-20): randint(low, high, size), or
         randint(high, size) from 0. The same on every device.
 

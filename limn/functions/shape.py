@@ -10,7 +10,7 @@ import numpy as np
 
 from limn import trace as t
 from limn.dtypes import promote
-from limn.functions.pieces import ints_of, iota
+from limn.functions.pieces import ints_of, iota, one_int, one_way
 from limn.trace import Node
 from limn.view import View
 
@@ -25,9 +25,11 @@ class Shape:
 
     # ---- dims
 
-    def flip(self, *dims: Any) -> Tensor:
-        """Reverse the order along these dims, f(0, 1) or f((0, 1)); f() reverses along all, f(()) along none."""
-        wanted = self._axes(ints_of(dims, "flip") if dims else None, "flip", nothing=True)
+    def flip(self, *order: Any, dims: Any = None) -> Tensor:
+        """Reverse the order along these dims, flip(0, 1), flip((0, 1)) or flip(dims=(0, 1)); flip() reverses along all,
+        flip(()) along none."""
+        given = one_way(order, dims, "flip", "dims")
+        wanted = self._axes(ints_of(given, "flip") if given else None, "flip", nothing=True)
         return self._of(t.move(self._node, View.contiguous(self.shape).flip(wanted)))
 
     def squeeze(self, dim: Any = None) -> Tensor:
@@ -37,6 +39,7 @@ class Shape:
 
     def unsqueeze(self, dim: int) -> Tensor:
         """Insert a dim of extent 1 at position `dim`."""
+        dim = one_int(dim, "unsqueeze", "a dim")
         if not -self.ndim - 1 <= dim <= self.ndim:
             raise IndexError(f"unsqueeze: dim {dim} is outside -{self.ndim + 1} to {self.ndim} for shape {self.shape}")
         at = dim % (self.ndim + 1)
@@ -66,21 +69,27 @@ class Shape:
 
     def expand_as(self, other: Tensor) -> Tensor:
         """Repeat dims of extent 1 up to the shape of `other`."""
-        return self.expand(other.shape)
+        return self.expand(self._as_tensor(other).shape)
 
-    def movedim(self, source: int, destination: int) -> Tensor:
-        """Take a dim to another place; the others keep their order."""
-        a, b = self._dim(source, "movedim"), self._dim(destination, "movedim")
-        order = [d for d in range(self.ndim) if d != a]
-        return self.permute([*order[:b], a, *order[b:]])
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Take a dim, or each of several, to another place; the others keep their order."""
+        taken = [self._dim(d, "movedim") for d in ints_of((source,), "movedim")]
+        placed = [self._dim(d, "movedim") for d in ints_of((destination,), "movedim")]
+        if len(taken) != len(placed) or len(set(taken)) != len(taken) or len(set(placed)) != len(placed):
+            raise ValueError(
+                f"movedim: dims {source} do not go to {destination}; give as many places as dims, each once"
+            )
+        goes = dict(zip(placed, taken))
+        others = iter(d for d in range(self.ndim) if d not in taken)
+        return self.permute([goes[place] if place in goes else next(others) for place in range(self.ndim)])
 
     # ---- cutting
 
-    def split(self, size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-        """Pieces of `size` along `dim`, the last one smaller if need be, or of each of several sizes, which must add
-        up to the extent. Views."""
+    def split(self, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+        """Pieces of `split_size` along `dim`, the last one smaller if need be, or of each of several sizes, which must
+        add up to the extent. Views."""
         at = self._dim(dim, "split")
-        extent = self.shape[at]
+        extent, size = self.shape[at], split_size
         if isinstance(size, int | np.integer) and not isinstance(size, bool):
             if size < 1:
                 raise ValueError(f"split: pieces of {size} elements; a piece has at least one")
@@ -118,7 +127,9 @@ class Shape:
     def _triangle(self, diagonal: int, name: str, lower: bool) -> Tensor:
         if self.ndim < 2:
             raise ValueError(f"{name}: shape {self.shape} has no matrices; it needs two dims or more")
+        diagonal = one_int(diagonal, name, "a diagonal")
         node, shape = self._node, self.shape
+        diagonal = max(-shape[-2] - 1, min(diagonal, shape[-1] + 1))  # beyond the corners nothing changes
         rows, columns = iota(shape[-2:], 0), iota(shape[-2:], 1)
         # column < row + diagonal + 1 keeps the lower triangle, row + diagonal - 1 < column the upper
         edge = t.add(rows, t.const(diagonal + (1 if lower else -1), rows.shape, rows.dtype))
@@ -161,7 +172,8 @@ class Shape:
 def _joined(tensors: Any, name: str) -> list[Tensor]:
     """The tensors of a join at the dtype where all meet."""
     if not isinstance(tensors, list | tuple) or not tensors or not all(hasattr(x, "_node") for x in tensors):
-        raise TypeError(f"{name}: expected a list or tuple of tensors, got {tensors!r:.80}")
+        given = [type(x).__name__ for x in tensors] if isinstance(tensors, list | tuple) else type(tensors).__name__
+        raise TypeError(f"{name}: takes a list or tuple of tensors, got {given}; make them with Tensor(data)")
     dtype = tensors[0].dtype
     for x in tensors[1:]:
         dtype = promote(dtype, x.dtype)
@@ -208,4 +220,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     for x in parts[1:]:
         if x.shape != parts[0].shape:
             raise ValueError(f"stack: shapes {parts[0].shape} and {x.shape} differ; they must be equal")
+    dim, ndim = one_int(dim, "stack", "a dim"), parts[0].ndim
+    if not -ndim - 1 <= dim <= ndim:
+        raise IndexError(f"stack: dim {dim} is outside -{ndim + 1} to {ndim} for shape {parts[0].shape}")
     return cat([x.unsqueeze(dim) for x in parts], dim)
