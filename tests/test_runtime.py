@@ -12,10 +12,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from native import parse
 
 import limn.runtime as runtime
 from limn.dtypes import float32, int32
-from limn.runtime import Buffer, threads
+from limn.runtime import Buffer, compiler, threads
+from limn.runtime.c_device import CDevice
 from limn.runtime.cache import Cache
 from limn.runtime.compiler import CompilerError, find_compiler, processor
 
@@ -336,3 +338,24 @@ def test_loading_a_library_leaves_the_environment_as_it_was(monkeypatch):
     monkeypatch.setenv("OMP_WAIT_POLICY", "active")
     with threads.patient_threads():
         assert "GOMP_SPINCOUNT" not in os.environ
+
+
+@needs_compiler
+def test_a_processor_without_fused_multiply_add_gets_none(tmp_path, monkeypatch):
+    """The compiler knows, the pipeline says so, and the cache remembers it."""
+    monkeypatch.setattr(compiler, "NATIVE_FLAGS", ((),))
+    monkeypatch.setenv("LIMN_CACHE_DIR", str(tmp_path))
+    for device in (CDevice(), CDevice()):
+        if device.compiler.fma:
+            pytest.skip("all processors that this compiler makes code for have the instruction")
+        assert "contract{fma=false}" in device.pipeline
+        module = parse("""
+            func.func @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> tensor<1xf32> {
+              %0 = graph.mul %a, %b : tensor<4xf32>
+              %1 = graph.sum %0 axes [0] : tensor<4xf32> -> tensor<1xf32>
+              func.return %1 : tensor<1xf32>
+            }
+        """)
+        arrays = [Buffer.of(np.arange(4, dtype=np.float32), float32) for _ in range(2)]
+        assert device.compile(module).run(arrays)[0].array.tolist() == [14]
+        assert "fma" not in str(module) and "nest.accumulate add" in str(module)

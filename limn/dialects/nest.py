@@ -1138,7 +1138,12 @@ class PlanOp(_Callable):
                     f"{name} commits {self.block.args[source].type} to {self.block.args[target].type}"
                 )
         versions: dict[int, int] = {}
+        used: dict[int, int] = {}
         for source, target in self.swaps:
+            if source in used:
+                both = f"{source} -> {used[source]} and {source} -> {target}"
+                raise VerifyException(f"{name} commits {both}; an output goes to one buffer")
+            used[source] = target
             if target in versions:
                 both = f"{versions[target]} -> {target} and {source} -> {target}"
                 raise VerifyException(f"{name} commits {both}; a buffer takes one")

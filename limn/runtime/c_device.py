@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import ModuleOp
 from limn.dialects import nest
 from limn.dialects.legality import check
 from limn.dtypes import BY_MLIR, DType, int8
-from limn.pipelines import PIPELINES, run_pipeline
+from limn.pipelines import C, run_pipeline
 from limn.runtime.buffers import Buffer
 from limn.runtime.cache import Cache
 from limn.runtime.compiler import Compiler, find_compiler
@@ -115,11 +115,12 @@ class CDevice:
     """
 
     name = "c"
-    pipeline = PIPELINES["c"][0]
 
     def __init__(self) -> None:
         self.cache = Cache()
         self.compiler: Compiler = find_compiler(self.cache)
+        # Without the instruction a fused multiply-add is a call of the C library, many times slower than both steps.
+        self.pipeline = C if self.compiler.fma else C.replace("contract", "contract{fma=false}")
         self.threads = thread_count()
         self.arenas = _Arenas()
         self.libraries: dict[str, ctypes.CDLL] = {}

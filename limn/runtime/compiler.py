@@ -15,7 +15,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from limn.runtime.cache import Cache
@@ -37,8 +37,13 @@ int limn_probe(int *restrict count) { return *count = omp_get_max_threads(); }
 #else
 int limn_probe(int *restrict count) { return *count = 1; }
 #endif
+#if defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+const int limn_fma = 1;
+#else
+const int limn_fma = 0;
+#endif
 """
-"""C, and not C++, which has no restrict."""
+"""C, and not C++, which has no restrict. Whether the processor has the fused multiply-add is the compiler's word."""
 
 
 class CompilerError(RuntimeError):
@@ -53,6 +58,7 @@ class Compiler:
     flags: tuple[str, ...]
     version: str
     processor: str
+    fma: bool = False
 
     @property
     def identity(self) -> str:
@@ -127,7 +133,7 @@ def _try(cache: Cache, command: tuple[str, ...]) -> Compiler:
             flags = (*SPEED_FLAGS, *SAFETY_FLAGS, *SEMANTIC_FLAGS, *native, *openmp, *LIBRARY_FLAGS)
             compiler = Compiler(command, flags, version.stdout.split("\n")[0], processor())
             try:
-                _check(compiler, source, cache.workshop() / "probe.so")
+                compiler = replace(compiler, fma=_check(compiler, source, cache.workshop() / "probe.so"))
             except CompilerError as error:
                 refusals.append(error)
                 continue
@@ -136,12 +142,13 @@ def _try(cache: Cache, command: tuple[str, ...]) -> Compiler:
     raise refusals[-1]
 
 
-def _check(compiler: Compiler, source: Path, target: Path) -> None:
-    """Compile and load a small library: a compiler for another machine succeeds at the one, not at the other."""
+def _check(compiler: Compiler, source: Path, target: Path) -> bool:
+    """Compile and load a small library: a compiler for another machine succeeds at the one, not at the other. Gives
+    whether there is a fused multiply-add."""
     compiler.link([source], target)
     try:
         with patient_threads():
-            ctypes.CDLL(str(target))
+            return ctypes.c_int.in_dll(ctypes.CDLL(str(target)), "limn_fma").value == 1
     except OSError as error:
         raise CompilerError(f"{compiler.command[0]} makes no library that loads here: {error}") from None
 
@@ -152,7 +159,9 @@ def _known(cache: Cache, command: tuple[str, ...]) -> Compiler | None:
     if text is None:
         return None
     fields = json.loads(text)
-    return Compiler(tuple(fields["command"]), tuple(fields["flags"]), fields["version"], fields["processor"])
+    return Compiler(
+        tuple(fields["command"]), tuple(fields["flags"]), fields["version"], fields["processor"], fields["fma"]
+    )
 
 
 def _probe_name(command: tuple[str, ...]) -> str:

@@ -366,6 +366,12 @@ nest.plan @main(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>) inputs 
 
 // -----
 
+nest.plan @main(%x: memref<4xf32>, %y: memref<4xf32>, %z: memref<4xf32>) inputs 2 commits [2 -> 0, 2 -> 1] {
+}
+// CHECK: error: plan @main commits 2 -> 0 and 2 -> 1; an output goes to one buffer
+
+// -----
+
 nest.plan @main(%x: memref<4xf32>) inputs 1 {
   %0 = nest.const 1.0 : f32
 }
