@@ -25,14 +25,12 @@ from limn.dtypes import (
     bool_,
     check_scalar,
     float32,
-    int8,
-    int16,
     int32,
     promote,
     scalar_dtype,
 )
 from limn.functions import Functions
-from limn.functions.pieces import fit, ints_of, one_way
+from limn.functions.pieces import fit, ints_of, one_way, sum_dtype
 from limn.interop import Interop
 from limn.realize import pending, realize_nodes
 from limn.runtime import Buffer
@@ -46,10 +44,9 @@ class Tensor(Functions, Interop):
     """An n-dimensional array of one dtype, computed when its values are asked for.
 
     Args:
-        data: a number, nested lists of numbers, anything numpy can read, or a Tensor. Arrays are copied and
-        keep their dtype (int64
-            and unsigned ones become int32 if every value fits); Python floats become float32, ints int32,
-            bools bool.
+        data: a number, nested lists of numbers, anything numpy can read, or a Tensor. Arrays are copied and keep
+            their dtype (int64 and unsigned ones become int32 if every value fits); Python floats become float32,
+            ints int32, bools bool.
         dtype: convert to this dtype, as `cast` does; an int that does not fit is an error.
         requires_grad: collect gradients in `.grad`; floats only.
     Raises:
@@ -523,8 +520,8 @@ class Tensor(Functions, Interop):
         bool, int8 and int16 are counted in int32, which wraps; halves total in float32 and round once.
         """
         axes = self._axes(dim, "sum", axis)
-        narrow = self.dtype in (bool_, int8, int16)
-        node = t.total(t.cast(self._node, int32) if narrow else self._node, axes)
+        wide = self._node if self.dtype.is_half else t.cast(self._node, sum_dtype(self.dtype))  # halves round once
+        node = t.total(wide, axes)
         return self._reduced(node, axes, keepdim or keepdims)
 
     def max(self, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -552,7 +549,7 @@ class Tensor(Functions, Interop):
                 f"{'second last' if len(b.shape) > 1 else 'only'} dim of the right one must be equal"
             )
         meet = promote(a.dtype, b.dtype)
-        compute = float32 if meet.is_half else int32 if meet in (bool_, int8, int16) else meet
+        compute = sum_dtype(meet)
         a, b = t.cast(a, compute), t.cast(b, compute)
         left, right, shape = _matmul_views(a.shape, b.shape)
         node = t.total(t.mul(t.move(a, left), t.move(b, right)), [len(left.shape) - 1])

@@ -17,7 +17,7 @@ from limn import trace as t
 from limn.dtypes import bool_, float32, float64, int32
 from limn.functions import formulas as f
 from limn.functions.formulas import Value, select
-from limn.functions.pieces import compute_dtype, not_, one_int, one_number, result_dtype, same
+from limn.functions.pieces import compute_dtype, one_int, one_number, result_dtype, same, widened
 from limn.trace import Node, no_grad
 
 if TYPE_CHECKING:
@@ -53,10 +53,6 @@ def _sign(x: Value) -> Value:
     return select(x < 0.0, -1.0, select(x > 0.0, x.full(1.0), 0.0))
 
 
-def _turned(x: Value, y: Value) -> Value:
-    return -sin(x)
-
-
 sign = _flat(_sign)
 magnitude = _smooth(f.magnitude, lambda x, y: _sign(x))
 sigmoid = _smooth(f.sigmoid, lambda x, y: y * (1.0 - y))
@@ -68,7 +64,7 @@ rsqrt = _smooth(lambda x: 1.0 / f.sqrt(x), lambda x, y: y * y * y * -0.5)
 softplus = _smooth(f.softplus, lambda x, y: sigmoid(x))
 erf = _smooth(f.erf, lambda x, y: f.exp(-(x * x)) * (2.0 / math.sqrt(math.pi)))
 sin = _smooth(f.sin, lambda x, y: cos(x))
-cos = _smooth(f.cos, _turned)
+cos = _smooth(f.cos, lambda x, y: -sin(x))
 
 
 def power(x: Node, y: Node) -> Node:
@@ -83,7 +79,7 @@ def power(x: Node, y: Node) -> Node:
             slope = b * Value(power(x, (b - 1.0).node))
             to_x = select(b.equal(0.0), 0.0, seed * slope).node
         if y.tracked:
-            at_zero = a.equal(0.0).both(b > -f.INFINITY).both(Value(not_((b < 0.0).node)))
+            at_zero = a.equal(0.0).both((b > 0.0).either(b.equal(0.0)))
             to_y = select(at_zero, 0.0, seed * (result * f.log(select(at_zero, 1.0, a)))).node
         return [to_x, to_y]
 
@@ -149,7 +145,7 @@ class Elementwise:
     def softplus(self, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above `threshold`, as torch."""
         beta, threshold = one_number(beta, "softplus", "beta"), one_number(threshold, "softplus", "threshold")
-        wide = self._of(t.cast(self._node, compute_dtype(self.dtype)))
+        wide = widened(self)
         scaled = wide if beta == 1 else wide * beta
         soft = scaled._formula(softplus)
         soft = soft if beta == 1 else soft / beta

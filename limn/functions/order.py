@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from limn import trace as t
-from limn.dtypes import bool_, int8, int16, int32
-from limn.functions.pieces import iota, mirror, not_, ordered, same
+from limn.dtypes import bool_, int32
+from limn.functions.pieces import iota, mirror, not_, ordered, same, sum_dtype
 from limn.functions.shape import cat
 from limn.trace import Node, no_grad
 
@@ -119,10 +119,9 @@ class Order:
         Within blocks of 32 by a triangle of selections, then over the blocks: about 33 additions an element.
         """
         axes = self._line(dim, "cumsum")
-        narrow, half = self.dtype in (bool_, int8, int16), self.dtype.is_half
-        wide = self.cast(int32) if narrow else self.cast("float32") if half else self
+        wide = self.cast(sum_dtype(self.dtype))
         total = _running(wide.movedim(axes[0], -1)).movedim(-1, axes[0]) if axes else wide
-        return total.cast(self.dtype) if half else total
+        return total.cast(self.dtype) if self.dtype.is_half else total
 
 
 def _first_largest(x: Node, at: int) -> Node:

@@ -6,7 +6,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from limn import trace as t
-from limn.dtypes import bool_, float32, int32
+from limn.dtypes import bool_, int32
 from limn.functions.elementwise import power
 from limn.functions.formulas import Value, magnitude, select
 from limn.functions.pieces import mirror, not_, result_dtype, widened
@@ -30,7 +30,7 @@ class Reduction:
         total = wide.sum(axes, keepdim or keepdims)
         count = wide.size // total.size
         node = t.div(total._node, t.const(count, total.shape, total.dtype))
-        return self._of(t.cast(node, self.dtype if self.dtype.is_float else float32))
+        return self._of(t.cast(node, result_dtype(self.dtype)))
 
     def min(self, dim: Any = None, keepdim: bool = False, *, axis: Any = None, keepdims: bool = False) -> Tensor:
         """The smallest value over one dim, a tuple of dims, or all; NaN if there is one. Ties share the
@@ -142,7 +142,7 @@ class Reduction:
 
         def rule(y: Node, g: Node) -> list[Node]:
             low = Value(y)
-            low = select(low > float("-inf"), low, 0.0)  # where all are -inf, the share of each is exp(-inf - 0) = 0
+            low = select(low.equal(float("-inf")), 0.0, low)  # where all are -inf, the share of each is exp(-inf - 0) = 0
             return [t.mul(t.expand(g, x.shape), t.exp(t.add(x, t.neg(t.expand(low.node, x.shape)))))]
 
         node = t.with_rule(value, (x,), rule)
@@ -163,7 +163,7 @@ class Reduction:
             dot = t.total(t.mul(g, y), axes)
             return [t.mul(y, t.add(g, t.neg(t.expand(dot, y.shape))))]
 
-        return self._of(t.cast(t.with_rule(value, (x,), rule), self.dtype if self.dtype.is_float else float32))
+        return self._of(t.cast(t.with_rule(value, (x,), rule), result_dtype(self.dtype)))
 
     def log_softmax(self, dim: int = -1) -> Tensor:
         """x - log(sum(exp(x))) along `dim`, computed without overflow. Of ints float32; halves compute in
@@ -178,7 +178,7 @@ class Reduction:
         def rule(y: Node, g: Node) -> list[Node]:
             return [t.add(g, t.neg(t.mul(t.exp(y), t.expand(t.total(g, axes), y.shape))))]
 
-        return self._of(t.cast(t.with_rule(value, (x,), rule), self.dtype if self.dtype.is_float else float32))
+        return self._of(t.cast(t.with_rule(value, (x,), rule), result_dtype(self.dtype)))
 
 
 GROUP = 16  # factors that one kernel multiplies, each read from memory by itself
