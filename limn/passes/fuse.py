@@ -68,6 +68,7 @@ from limn.dialects import graph, schedule
 from limn.dialects.legality import check_function
 from limn.passes._build_kernel import build_kernel
 from limn.passes._keep_row import keep_row
+from limn.passes._options import at_least
 
 
 @dataclass(frozen=True)
@@ -75,10 +76,11 @@ class FusePass(ModulePass):
     """graph -> schedule.
 
     Options: ``recompute``, the most ops that are computed again rather than stored for several kernels (exponentials,
-    logarithms, roots, divisions and reductions never are); ``redraw``, the same for what reads only tables, small
-    beside it: the random words of a dropout, whose mask then no backward looks for in memory; the most inputs and ops
-    of a kernel; ``max_row``, the most elements that a row in scratch may have, and a row that is everything; ``merge``,
-    whether kernels with a common input become one.
+    logarithms, roots, divisions and reductions never are); ``redraw``, the same where all that these ops read is far
+    smaller than their result, as with the random words of a dropout: its backward draws the mask again and none is
+    stored; ``max_inputs`` and ``max_ops`` of a kernel; ``max_row``, the most elements that a row in scratch may have,
+    and a tensor that one kernel both folds to one number and reads again; ``merge``, whether kernels with a common
+    input become one.
     """
 
     name = "fuse"
@@ -88,6 +90,9 @@ class FusePass(ModulePass):
     max_ops: int = 200
     max_row: int = 65536
     merge: bool = True
+
+    def __post_init__(self) -> None:
+        at_least(self, recompute=0, redraw=0, max_inputs=1, max_ops=1, max_row=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         limits = Limits(self.recompute, self.redraw, self.max_inputs, self.max_ops, self.max_row)

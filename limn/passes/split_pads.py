@@ -37,6 +37,7 @@ from limn.analysis.affine import Ranges, interval, range_of
 from limn.analysis.checks import Check, ceiling, check_on, decide
 from limn.dialects import nest
 from limn.dialects.affine import Index
+from limn.passes._options import at_least
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,9 @@ class SplitPadsPass(ModulePass):
 
     name = "split-pads"
     growth: int = 8
+
+    def __post_init__(self) -> None:
+        at_least(self, growth=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
@@ -114,7 +118,7 @@ class _Splitter:
         if check is None:
             self.block(loop.block, ranges)
             return
-        self.budget -= 2 * _size(loop)
+        self.budget -= 2 * _size(loop)  # up to three loops in place of one
         block = loop.parent
         assert block is not None
         for part in split(loop, check, ranges):
@@ -157,7 +161,7 @@ def split(loop: nest.ForOp, check: Check, ranges: Ranges) -> Iterator[nest.ForOp
         loop.body.clone_into(body)
         part = nest.ForOp(lower, upper, body, loop.stride, loop.kind.data)
         part.location = loop.location
-        for access in list(accesses(part)):
+        for access in list(accesses(part)):  # a Check does not hold the loop's index, so those of a clone are equal
             known = {n: holds for n, c in enumerate(access.conditions) if check_on(part, c, outer) == check}
             resolve(access, known)
         yield part
