@@ -280,7 +280,8 @@ def _seed(output: Tensor, given: object, name: str) -> Node:
     if not node.tracked:
         raise RuntimeError(
             f"{name}: no gradient is recorded for this tensor of shape {node.shape}; it is computed from no "
-            "tensor with requires_grad=True, or inside no_grad, or from a detached one"
+            "tensor with requires_grad=True, or inside no_grad, or from a detached one; a step that changes a "
+            "parameter is p.assign(..), since p -= .. makes another tensor"
         )
     if given is None:
         if View.contiguous(node.shape).size != 1:

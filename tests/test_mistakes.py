@@ -283,7 +283,8 @@ GRADIENTS = {
         lambda: zeros(2).sum().backward(),
         RuntimeError,
         "backward: no gradient is recorded for this tensor of shape (); it is computed from no tensor with "
-        "requires_grad=True, or inside no_grad, or from a detached one",
+        "requires_grad=True, or inside no_grad, or from a detached one; a step that changes a parameter is "
+        "p.assign(..), since p -= .. makes another tensor",
     ),
     "a gradient of another shape": (
         lambda: leaf(2).backward(Tensor([1.0])),
