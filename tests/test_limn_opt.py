@@ -178,6 +178,8 @@ BAD_COMMANDS = {
     "unknown_pass": (["-p", "nosuchpass"], ["nosuchpass", "fuse"]),
     "near_miss": (["-p", "canonicalise"], ["canonicalise", "did you mean 'canonicalize'"]),
     "unknown_option": (["-p", "canonicalize{foo=1}"], ["foo", "canonicalize"]),
+    "option_below_its_range": (["-p", "fuse{max-ops=-1}"], ["fuse", "max-ops is -1", "1 or more"]),
+    "option_of_zero": (["-p", "plan-memory{align=0}"], ["plan-memory", "align is 0", "1 or more"]),
     "option_without_value": (["-p", "canonicalize{foo}"], ["foo"]),
     "unclosed_brace": (["-p", "canonicalize{"], ["canonicalize{"]),
     "blank_after_comma": (["-p", "cse, dce"], ["cse, dce"]),

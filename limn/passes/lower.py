@@ -44,6 +44,7 @@ from limn.dialects.affine import Index
 from limn.dialects.graph import row_major, shape_of, size_of, tensor_of
 from limn.dialects.legality import PassRefused, check_function
 from limn.passes._nest_kernel import lower_kernel
+from limn.passes._options import at_least
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,9 @@ class LowerPass(ModulePass):
 
     name = "lower"
     stack_bytes: int = 262144
+
+    def __post_init__(self) -> None:
+        at_least(self, stack_bytes=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         copies = CopyKernels(op)

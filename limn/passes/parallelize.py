@@ -30,6 +30,7 @@ from xdsl.passes import ModulePass
 from limn.analysis.affine import Ranges, ranges_in, turns_of
 from limn.analysis.dependence import independent
 from limn.dialects import nest
+from limn.passes._options import at_least
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,9 @@ class ParallelizePass(ModulePass):
     name = "parallelize"
     grain: int = 500_000
     turns: int = 8
+
+    def __post_init__(self) -> None:
+        at_least(self, grain=0, turns=0)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:

@@ -41,6 +41,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from limn.dialects import nest
+from limn.passes._options import at_least
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,9 @@ class PlanMemoryPass(ModulePass):
 
     name = "plan-memory"
     align: int = 64
+
+    def __post_init__(self) -> None:
+        at_least(self, align=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for plan in op.body.block.ops:

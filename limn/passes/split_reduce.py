@@ -42,6 +42,7 @@ from limn.analysis.contractions import is_contraction
 from limn.analysis.walks import is_masked, merged_dims, reductions, votes
 from limn.dialects import graph, schedule
 from limn.passes._keep_row import drop_idle_keeps
+from limn.passes._options import at_least
 from limn.passes._split_dims import Cut, KernelCutter, Part
 
 LANES = (16, 8, 4)
@@ -55,6 +56,9 @@ class SplitReducePass(ModulePass):
     name = "split-reduce"
     shortest: int = 32
     longest: int = 4096
+
+    def __post_init__(self) -> None:
+        at_least(self, shortest=1, longest=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [inner for inner in op.body.ops if isinstance(inner, schedule.KernelOp)]:
