@@ -151,6 +151,15 @@ def test_contractions_are_one_kernel_each():
         assert limn.ir(product, stage="schedule").count("schedule.launch") == 1
 
 
+def test_a_batched_product_reads_transposed_operands_where_they_lie():
+    a, b = Tensor(RNG.standard_normal((3, 5, 4))), Tensor(RNG.standard_normal((3, 6, 5)))
+    product = a.mT @ b.mT
+    text = limn.ir(product, stage="schedule")
+    assert text.count("schedule.launch") == 1
+    assert "graph.contiguous" not in text
+    np.testing.assert_allclose(product.numpy(), a.numpy().swapaxes(1, 2) @ b.numpy().swapaxes(1, 2), rtol=1e-12)
+
+
 def test_einsum_of_halves_totals_in_float32():
     x = Tensor.ones(1, 4096, dtype="float16")
     got = limn.einsum("ij,kj->ik", x, x)
