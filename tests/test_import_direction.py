@@ -63,3 +63,43 @@ def test_no_file_uses_relative_imports():
     for path in LIMN.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             assert not (isinstance(node, ast.ImportFrom) and node.level), path
+
+
+def files_imported(path: Path) -> set[Path]:
+    """The files that one names in its imports, those for the type checker left out."""
+    tree = ast.parse(path.read_text())
+    unseen = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    named: set[str] = set()
+    for node in ast.walk(tree):
+        if id(node) in unseen:
+            continue
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            modules = {name for name in inner if file_of(name)}
+            named |= modules if len(modules) == len(inner) else modules | {node.module}
+    return {file for name in named if (file := file_of(name)) is not None}
+
+
+def file_of(name: str) -> Path | None:
+    """The file of a module of limn."""
+    place = LIMN.parent / name.replace(".", "/")
+    return next(
+        (p for p in (place.with_suffix(".py"), place / "__init__.py") if p.exists() and LIMN in p.parents), None
+    )
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    graph = {path: files_imported(path) for path in LIMN.rglob("*.py")}
+    assert len(graph) > 80
+    assert LIMN / "tensor.py" in graph[LIMN / "functions" / "free.py"]
+    while leaves := [path for path, others in graph.items() if not others & graph.keys()]:
+        for path in leaves:
+            del graph[path]
+    assert not graph, sorted(str(path.relative_to(LIMN)) for path in graph)
