@@ -36,6 +36,7 @@ from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstan
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.target import Target
 
+from limn.analysis.bounds import check_bounds
 from limn.dialects import nest
 from limn.dialects.affine import Index
 from limn.dialects.graph import python_number
@@ -627,6 +628,9 @@ def print_c(module: ModuleOp, symbols: Iterable[str] | None = None) -> str:
         raise VerifyException(f"no kernel or plan @{min(unknown)} in this module; it has {', '.join(names)}")
     ops = [op for op in module.body.block.ops if isinstance(op, nest.KernelOp | nest.PlanOp)]
     ops = [op for op in ops if op.sym_name.data in wanted]
+    for op in ops:
+        if isinstance(op, nest.KernelOp):
+            check_bounds(op)
     plans = [op for op in ops if isinstance(op, nest.PlanOp)]
     kernels = [op for op in ops if isinstance(op, nest.KernelOp)]
     checked = {op.sym_name.data for op in kernels if has_checks(op)}
