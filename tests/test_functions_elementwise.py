@@ -79,7 +79,8 @@ FORMULAS = {
     "log1p": (lambda x: x.log1p(), np.log1p, np.geomspace(1e-30, 1e30, 4001), 4),
     "log1p below 0": (lambda x: x.log1p(), np.log1p, -np.geomspace(1e-30, 0.999, 4001), 4),
     "sigmoid": (lambda x: x.sigmoid(), lambda x: 1 / (1 + np.exp(-x)), np.linspace(-85, 40, 4001), 4),
-    "tanh": (lambda x: x.tanh(), np.tanh, np.geomspace(1e-30, 20, 4001), 5),
+    "tanh": (lambda x: x.tanh(), np.tanh, np.geomspace(1e-3, 20, 100_001), 6),
+    "tanh near 0": (lambda x: x.tanh(), np.tanh, np.geomspace(1e-30, 1e-3, 4001), 6),
     "softplus": (lambda x: x.softplus(), lambda x: np.log1p(np.exp(x)), np.linspace(-80, 20, 4001), 5),
     "erf": (lambda x: x.erf(), lambda x: torch.erf(torch.from_numpy(x)).numpy(), np.linspace(-5, 5, 4001), 2),
     "erf near 0": (lambda x: x.erf(), lambda x: torch.erf(torch.from_numpy(x)).numpy(), np.geomspace(1e-30, 1, 99), 2),
@@ -91,7 +92,8 @@ FORMULAS = {
     "rsqrt": (lambda x: x.rsqrt(), lambda x: 1 / np.sqrt(x), np.geomspace(1e-30, 1e30, 4001), 2),
     "pow": (lambda x: x**3.7, lambda x: x ** np.float64(np.float32(3.7)), np.geomspace(1e-9, 1e9, 4001), 1),
     "pow near overflow": (lambda x: x**60, lambda x: x**60, np.linspace(0.3, 4, 4001), 1),
-    "pow by products": (lambda x: x**7, lambda x: x**7, np.linspace(0.3, 4, 4001), 4),
+    "pow by products": (lambda x: x**8, lambda x: x**8, np.linspace(0.3, 4, 100_001), 7),
+    "pow by products of 1 / x": (lambda x: x**-4, lambda x: 1 / x**4, np.linspace(0.3, 4, 100_001), 7),
 }
 
 
@@ -105,18 +107,9 @@ def test_float32_stays_within_the_bounds_of_docs_numerics():
         assert error.max() <= bound, (name, error.max(), inputs[name][error.argmax()])
 
 
-FLOAT64_BOUNDS = {
-    "exp2": 2,
-    "expm1": 3,
-    "log1p": 3,
-    "sigmoid": 3,
-    "tanh": 4,
-    "softplus": 4,
-    "erf": 2,
-    "sin": 2,
-    "cos": 2,
-}
-FLOAT64_BOUNDS |= {"rsqrt": 2, "pow": 1, "pow near overflow": 1, "pow by products": 4}
+FLOAT64_BOUNDS = dict.fromkeys(("exp2", "erf", "sin", "cos", "rsqrt"), 2)
+FLOAT64_BOUNDS |= dict.fromkeys(("expm1", "log1p", "sigmoid"), 3) | {"softplus": 4, "tanh": 5}
+FLOAT64_BOUNDS |= {"pow": 1, "pow near overflow": 1, "pow by products": 7, "pow by products of 1 / x": 7}
 
 
 @pytest.mark.many_kernels
@@ -358,3 +351,13 @@ def test_a_gradient_of_zero_is_recorded_for_steps():
     x = Tensor([1.5, -2.5], requires_grad=True)
     (g,) = grad(x.floor().sum() + x.sign().sum(), x)
     assert g.tolist() == [0, 0]
+
+
+def test_a_bound_that_is_nan():
+    array = np.array([-1.0, 2.0, np.nan, np.inf], np.float32)
+    bounds = np.array([np.nan, 0.0, 1.0, np.nan], np.float32)
+    for ends in ({"min": np.nan}, {"max": np.nan}, {"min": 0.0, "max": np.nan}):
+        assert np.isnan(limn.clamp(array, **ends).numpy()).all(), ends
+    for name in ("min", "max"):
+        want = torch.clamp(torch.tensor(array), **{name: torch.tensor(bounds)}).numpy()
+        np.testing.assert_array_equal(limn.clamp(array, **{name: Tensor(bounds)}).numpy(), want)

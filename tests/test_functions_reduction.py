@@ -353,3 +353,9 @@ def test_the_dims_of_a_number_and_no_dims():
     for name in folds:
         got, want = getattr(Tensor(array), name)(dim=()), getattr(torch.tensor(array), name)(dim=())
         np.testing.assert_allclose(got.numpy(), want.numpy(), err_msg=name)
+
+
+def test_a_nan_reaches_all_gradients_of_its_logsumexp():
+    x = Tensor(np.array([[np.nan, 1.0], [2.0, 1.0]]), requires_grad=True)
+    (slopes,) = limn.grad(x.logsumexp(1).sum(), [x])
+    assert np.isnan(slopes.numpy()).tolist() == [[True, True], [False, False]]

@@ -487,3 +487,19 @@ def test_a_wrong_call_says_what_and_how(name):
     call, kind, text = WRONG[name]
     with pytest.raises(kind, match=text):
         call()
+
+
+def test_only_ratios_of_weights_count():
+    """Weights beside the ends of their dtype, and beyond float32."""
+    for array in (np.array([1e38, 2e38, 0.0], np.float32), np.array([1e-300, 2e-300, 0.0])):
+        counts = np.bincount(Tensor(array).multinomial(30_000, replacement=True).numpy(), minlength=3)
+        assert counts[2] == 0
+        assert abs(counts[0] - 10_000) < 500, counts
+    first = Tensor(np.array([[1e-300, 0.0], [0.0, 3e300]])).multinomial(1).tolist()
+    assert first == [[0], [1]]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_span_that_the_dtype_does_not_reach():
+    with pytest.raises(ValueError, match="is further than float32 reaches; draw from half of it and double the result"):
+        Tensor.uniform(3, low=-3e38, high=3e38)

@@ -17,7 +17,7 @@ from limn import trace as t
 from limn.dtypes import bool_, float32, float64, int32
 from limn.functions import formulas as f
 from limn.functions.formulas import Value, select
-from limn.functions.pieces import compute_dtype, one_int, one_number, result_dtype, same, widened
+from limn.functions.pieces import compute_dtype, one_int, one_number, ordered, result_dtype, same, widened
 from limn.trace import Node, no_grad
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ class Elementwise:
 
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
         """x, but no less than `min` and no more than `max`, each a number or a tensor that broadcasts, or None. NaN
-        stays; where the bounds cross, `max` counts. On a bound the gradient goes to x. ValueError for no bound."""
+        stays, and a bound that is NaN gives NaN; where the bounds cross, `max` counts. On a bound the gradient goes to
+        x. ValueError for no bound."""
         if min is None and max is None:
             raise ValueError("clamp: min and max are both None; give one of them")
         operands = self._operands("clamp", self, *(bound for bound in (min, max) if bound is not None))
@@ -203,9 +204,9 @@ class Elementwise:
             raise TypeError(f"clamp: bounds are tensors or numbers, got min={min!r} and max={max!r}")
         x, *bounds = operands
         if min is not None:
-            x = t.where(t.less(x, bounds[0]), bounds[0], x)
+            x = _nan_of(bounds[0], min, t.where(t.less(x, bounds[0]), bounds[0], x))
         if max is not None:
-            x = t.where(t.less(bounds[-1], x), bounds[-1], x)
+            x = _nan_of(bounds[-1], max, t.where(t.less(bounds[-1], x), bounds[-1], x))
         return self._of(x)
 
     # ---- powers
@@ -266,6 +267,13 @@ class Elementwise:
                 square = square * square
         assert result is not None
         return result
+
+
+def _nan_of(bound: Node, given: Any, x: Node) -> Node:
+    """The bound where it is NaN, else x; a number is looked at now."""
+    if not bound.dtype.is_float or (isinstance(given, int | float) and given == given):
+        return x
+    return t.where(ordered(bound), x, bound)
 
 
 def _ones_of(x: Node) -> Node:

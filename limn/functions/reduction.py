@@ -142,7 +142,8 @@ class Reduction:
 
         def rule(y: Node, g: Node) -> list[Node]:
             low = Value(y)
-            low = select(low.equal(float("-inf")), 0.0, low)  # where all are -inf, the share of each is exp(-inf - 0) = 0
+            # where all are -inf, the share of each is exp(-inf - 0) = 0
+            low = select(low.equal(float("-inf")), 0.0, low)
             return [t.mul(t.expand(g, x.shape), t.exp(t.add(x, t.neg(t.expand(low.node, x.shape)))))]
 
         node = t.with_rule(value, (x,), rule)

@@ -141,8 +141,8 @@ class Sampling:
 
         Without `replacement` a position is drawn once at most, so num_samples is at most K, and as many weights should
         be above 0 (torch refuses that when it sees the values; here positions of weight 0 come last). Weights must not
-        be negative. It is a race: each position gets weight / exponential noise, and the largest win. Costs K *
-        num_samples draws with replacement, K * K comparisons without.
+        be negative; only their ratios count. It is a race: each position gets weight / exponential noise, and the largest
+        win. Costs K * num_samples draws with replacement, K * K comparisons without.
 
         TypeError for ints, ValueError for other shapes and for more samples than positions.
         """
@@ -158,7 +158,7 @@ class Sampling:
             raise ValueError(
                 f"multinomial: {num_samples} samples of {count} positions; pass replacement=True or ask for fewer"
             )
-        weights, place = t.cast(x, float32), self.arange(count)._node
+        weights, place = _shares(x), self.arange(count)._node
         if replacement:
             shape = (*rows, int(num_samples), count)
             spread = t.expand(t.reshape(weights, (*rows, 1, count)), shape)
@@ -181,6 +181,16 @@ class Sampling:
             zero = t.const(0, shape, int32)
             chosen = t.total(t.where(equal(seat, ranks), t.expand(place, shape), zero), [dim])
         return self._of(t.reshape(chosen, (*rows, int(num_samples))))
+
+
+def _shares(x: Node) -> Node:
+    """Weights over the largest of their row, in float32: neither large nor small ones leave its range. As they are
+    where the largest is 0 or no finite number."""
+    wide = x if x.dtype is float64 else t.cast(x, float32)
+    top = t.largest(wide, [len(x.shape) - 1])
+    zero, one, infinity = (t.const(v, top.shape, top.dtype) for v in (0.0, 1.0, math.inf))
+    top = t.where(t.less(zero, top), t.where(t.less(top, infinity), top, one), one)
+    return t.cast(t.div(wide, t.expand(top, x.shape)), float32)
 
 
 def _float(dtype: object, name: str) -> DType:
@@ -231,7 +241,13 @@ def _between(shape: tuple[int, ...], low: Any, high: Any, dtype: DType) -> Node:
     narrow = dtype is not float64
     ends = (float(np.asarray(end).astype(dtype.numpy)) for end in (low, high)) if narrow else (low, high)
     low, high = ends
-    span = float(np.float32(high - low)) if narrow else high - low
+    with np.errstate(over="ignore"):
+        span = float(np.float32(high - low)) if narrow else high - low
+    if math.isinf(span):
+        raise ValueError(
+            f"uniform: from {low} to {high} is further than {float32.name if narrow else dtype.name} reaches; "
+            "draw from half of it and double the result"
+        )
     unit = _unit(words(shape), float32 if narrow else float64)
     wide = t.mul(t.cast(unit, float64), t.scalar(span, shape, float64))
     drawn = t.cast(t.add(wide, t.scalar(low, shape, float64)), dtype)
