@@ -13,7 +13,7 @@ import numpy as np
 
 from limn import trace as t
 from limn.dtypes import DType, as_dtype, bfloat16, check_scalar, float16, float32, float64, int32
-from limn.functions.pieces import equal, one_number, shape_of
+from limn.functions.pieces import one_number, shape_of
 from limn.random import words
 from limn.trace import Node
 
@@ -141,8 +141,8 @@ class Sampling:
 
         Without `replacement` a position is drawn once at most, so num_samples is at most K, and as many weights should
         be above 0 (torch refuses that when it sees the values; here positions of weight 0 come last). Weights must not
-        be negative; only their ratios count. It is a race: each position gets weight / exponential noise, and the largest
-        win. Costs K * num_samples draws with replacement, K * K comparisons without.
+        be negative; only their ratios count. It is a race: each position gets weight / exponential noise, and the
+        largest win. Costs K * num_samples draws with replacement, K * K comparisons without.
 
         TypeError for ints, ValueError for other shapes and for more samples than positions.
         """
@@ -158,29 +158,12 @@ class Sampling:
             raise ValueError(
                 f"multinomial: {num_samples} samples of {count} positions; pass replacement=True or ask for fewer"
             )
-        weights, place = _shares(x), self.arange(count)._node
-        if replacement:
-            shape = (*rows, int(num_samples), count)
-            spread = t.expand(t.reshape(weights, (*rows, 1, count)), shape)
-            speed = t.div(spread, _exponential(shape))
-            best, dim = t.largest(speed, [len(rows) + 1]), len(rows) + 1
-            behind = t.less(speed, t.expand(best, shape))
-            chosen = t.largest(t.where(behind, t.const(0, shape, int32), t.expand(place, shape)), [dim])
-        else:
-            speed = t.contiguous(t.div(weights, _exponential((*rows, count))))
-            shape, dim = (*rows, count, count), len(rows) + 1
-            one = t.expand(t.reshape(speed, (*rows, count, 1)), shape)
-            other = t.expand(t.reshape(speed, (*rows, 1, count)), shape)
-            first = t.less(t.expand(place, shape), t.expand(t.reshape(place, (count, 1)), shape))
-            zero, unit = t.const(0, shape, int32), t.const(1, shape, int32)
-            tie = t.where(first, unit, zero)  # of equal ones the first
-            rank = t.total(t.where(t.less(one, other), unit, t.where(t.less(other, one), zero, tie)), [dim])
-            shape = (*rows, int(num_samples), count)
-            seat = t.expand(t.reshape(self.arange(int(num_samples))._node, (int(num_samples), 1)), shape)
-            ranks = t.expand(t.reshape(rank, (*rows, 1, count)), shape)
-            zero = t.const(0, shape, int32)
-            chosen = t.total(t.where(equal(seat, ranks), t.expand(place, shape), zero), [dim])
-        return self._of(t.reshape(chosen, (*rows, int(num_samples))))
+        weights = self._of(_shares(x))
+        if not replacement:
+            return self._of(t.div(weights._node, _exponential(self.shape))).topk(int(num_samples)).indices
+        shape = (*rows, int(num_samples), count)
+        spread = weights.unsqueeze(-2).expand(shape)
+        return self._of(t.div(spread._node, _exponential(shape))).argmax(-1)
 
 
 def _shares(x: Node) -> Node:
