@@ -173,3 +173,23 @@ def test_axes_that_memory_tells_apart_are_summed_one_by_one():
     x = b.arg(20, 30, 40)
     _, _, case = split(b.case(b.sum(b.permute(x, 1, 0, 2), 0, 1, 2)))
     assert [op.reduced for op in kernel_of(case).block.ops if isinstance(op, graph.SumOp)] == [(2,), (3,), (1,), (0,)]
+
+
+@pytest.mark.parametrize("count", [100, 784, 1000, 4096, 20_000])
+@pytest.mark.parametrize(("terms", "bound"), [("equal", 4e-6), ("uniform", 1e-6), ("normal", 1e-6)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_totals_of_rows_and_of_columns_stay_near_the_true_ones(axis, terms, bound, count):
+    """Against float64, over the sum of the absolute values. Roundings of equal terms all go the same way."""
+    random = np.random.default_rng(count)
+    drawn = {"equal": lambda s: np.full(s, 0.1), "uniform": random.random, "normal": random.standard_normal}[terms]
+    shape = (count, 24) if axis == 0 else (3, count)
+    array = drawn(shape).astype(np.float32)
+    b = Builder()
+    case = b.case(b.sum(b.arg(*shape), axis))
+    ctx = make_context()
+    FusePass().apply(ctx, case.module)
+    SplitReducePass().apply(ctx, case.module)
+    (total,) = schedule_interpreter.run(case.module, [array])
+    wide = array.astype(np.float64)
+    error = np.abs(total.reshape(-1) - wide.sum(axis)) / np.abs(wide).sum(axis)
+    assert error.max() < bound

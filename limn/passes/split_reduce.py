@@ -18,8 +18,9 @@ the language: the same on every machine, whatever its vectors and threads.
 The dim is cut in the whole kernel, maxima and results along it too: a softmax stays one kernel, and its loads and
 stores walk the same memory. Lanes are the largest of 16, 8 and 4 that divides the axis; they are given to axes that
 most buffers walk with stride 1. An axis of over 4096 that they do not divide is summed in parts, blocks first, the
-left-over elements last. Neighbouring axes that memory does not tell apart count as one axis. Several axes with many
-terms are summed one by one, the innermost first. Sums of halves become sums of f32 that are rounded once, at the end.
+left-over elements last; so is one of over 256 that is folded across the lanes of another, as the rows of a column sum
+are. Neighbouring axes that memory does not tell apart count as one axis. Several axes with many terms are summed one
+by one, the innermost first. Sums of halves become sums of f32 that are rounded once, at the end.
 
 Bits: those of sums change, and only those: equal on whole numbers whose sums are exact; otherwise closer to the true
 sum. Integers and maxima keep their values. Which sums change depends on the graph and the options alone.
@@ -51,14 +52,16 @@ BLOCK = 256
 
 @dataclass(frozen=True)
 class SplitReducePass(ModulePass):
-    """schedule -> schedule; axes below ``shortest`` stay whole, those from ``longest`` on are cut in any case."""
+    """schedule -> schedule; axes below ``shortest`` stay whole, those of over ``longest`` are cut in any case, and so
+    are those of over ``columns`` that are only folded and not walked in steps of one, where blocks cost little."""
 
     name = "split-reduce"
     shortest: int = 32
     longest: int = 4096
+    columns: int = 256
 
     def __post_init__(self) -> None:
-        at_least(self, shortest=1, longest=1)
+        at_least(self, shortest=1, longest=1, columns=1)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in [inner for inner in op.body.ops if isinstance(inner, schedule.KernelOp)]:
@@ -99,7 +102,7 @@ class SplitReducePass(ModulePass):
                 inner = next(n for n in range(BLOCK, 0, -1) if count % n == 0)
                 extents = (count // inner, inner, lanes) if inner > BLOCK // 8 else (count, lanes)
                 return (Part(0, extents, lanes=True),)
-        if size <= self.longest:
+        if size <= (self.longest if is_walked or is_stored else min(self.columns, self.longest)):
             return ()
         inner = (BLOCK, LANES[0]) if is_walked else (BLOCK,)
         parts: list[Part] = []
