@@ -532,3 +532,12 @@ def test_gradients_and_state_of_float64_stay_float64():
     assert w.dtype is float64
     assert w.grad.dtype is float64
     assert w.numpy()[0] == 1 - 1e-9
+
+
+@pytest.mark.parametrize("name", ["float64", "float32", "float16", "bfloat16", "int32", "int16", "int8"])
+def test_a_negative_number_is_taken_off(name):
+    """-(-1) in C, where two signs side by side would be a decrement."""
+    x = Tensor(np.array([1, 2, -3])).cast(name).realize()
+    assert (x - -1).tolist() == [2, 3, -2]
+    assert (-1 - x).tolist() == [-2, -3, 2]
+    assert (-Tensor.full((2,), -2, dtype=name) + x[:2]).tolist() == [3, 4]

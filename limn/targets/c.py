@@ -411,7 +411,7 @@ class _Kernel:
         template = c_family.OPERATIONS.get((operation, element))
         if template is None:
             raise VerifyException(f"'nest.{operation}' on {element} has no spelling in C; cast to a wider type first")
-        if template.startswith("-"):  # two signs side by side would be a decrement
+        if "-{" in template:  # two signs side by side would be a decrement
             operands = [f"({operand})" if operand.startswith("-") else operand for operand in operands]
         return template.format(*operands)
 
