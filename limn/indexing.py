@@ -2,9 +2,9 @@
 
 A slice keeps numpy's meaning for every step: a step other than 1 is a strided view, a negative one a flipped
 view, and neither copies. Index tensors follow numpy too: they broadcast with each other, negative numbers count from
-the end, and the dims they make stand where they stood, or in front if a slice or None stands between them (an int
-beside them counts as one of them, as in numpy). A bool mask, whose result has a shape that depends on values, is
-refused.
+the end, and the dims they make stand where they stood, or in front if a slice, None or Ellipsis stands between them
+(an int beside them counts as one of them, as in numpy). A bool mask, whose result has a shape that depends on values,
+is refused.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def assign(x: Tensor, key: Any, value: Any) -> None:
 
 
 def _full(x: Tensor, key: Any) -> list[Any]:
-    """The key as a list with one entry for each dim, and Nones."""
+    """The key as a list with one entry for each dim, Nones, and an Ellipsis if it stands for no dim: it still keeps
+    index tensors apart."""
     keys = list(key) if isinstance(key, tuple) else [key]
     taken = sum(1 for k in keys if k is not None and k is not Ellipsis)
     dots = [n for n, k in enumerate(keys) if k is Ellipsis]
@@ -65,7 +66,7 @@ def _full(x: Tensor, key: Any) -> list[Any]:
     if taken > x.ndim:
         raise IndexError(f"indexing: {taken} indices for shape {x.shape}, which has {x.ndim} dims")
     at = dots[0] if dots else len(keys)
-    keys[at : at + 1] = [slice(None)] * (x.ndim - taken)
+    keys[at : at + 1] = [slice(None)] * (x.ndim - taken) or keys[at : at + 1]
     return keys
 
 
@@ -77,6 +78,8 @@ def _basic(extents: tuple[int, ...], keys: list[Any]) -> View:
     shape: list[int] = []
     dim = 0
     for k in keys:
+        if k is Ellipsis:
+            continue
         if k is None:
             shape.append(1)
             continue
@@ -131,9 +134,10 @@ class _Rows:
         self.rows = t.expand(nodes[0], shape)
         for node, n in zip(nodes[1:], extents[1:]):
             self.rows = t.add(t.mul(self.rows, t.const(n, shape, int32)), t.expand(node, shape))
-        advanced = [p for p, k in enumerate(keys) if k is not None and not isinstance(k, slice)]
+        advanced = [p for p, k in enumerate(keys) if not (k is None or k is Ellipsis or isinstance(k, slice))]
         together = advanced[-1] - advanced[0] == len(advanced) - 1
-        lead = advanced[0] if together else 0  # every key before the first of them leaves one dim
+        before = [k for k in keys[: advanced[0]] if k is not Ellipsis]
+        lead = len(before) if together else 0  # each of those leaves one dim
         dims, rest = list(range(len(shape))), [len(shape) + d for d in range(len(self.rest))]
         self.order = [*rest[:lead], *dims, *rest[lead:]]
 

@@ -258,3 +258,19 @@ def test_many_reads_and_assignments_against_numpy(shape, seed):
     assert got.shape == want.shape, key
     assert np.array_equal(got.numpy(), want), key
     assert np.array_equal(t.numpy(), a), key
+
+
+def test_an_ellipsis_for_no_dim_keeps_index_tensors_apart():
+    array = np.arange(24.0).reshape(2, 4, 3)
+    rows = [0, -2, 1]
+    for key in (
+        (slice(None), rows, ..., 0),
+        (slice(None), rows, ..., rows),
+        (..., 1, rows, slice(None)),
+        (0, ..., rows, rows),
+    ):
+        x, want = Tensor(array), array.copy()
+        assert np.array_equal(x[key].numpy(), array[key])
+        x[key] = 50.0
+        want[key] = 50.0
+        assert np.array_equal(x.numpy(), want)
