@@ -407,3 +407,14 @@ def test_a_custom_op_has_no_rule():
     node = limn.trace.Node(graph.CustomOp, (x._node,), (1,), float32, "frobnicate", True)
     with pytest.raises(NotImplementedError, match="no gradient rule"):
         gradients([node], [buffer_node(Tensor([1.0])._node.realized, (1,))])
+
+
+def test_a_value_computed_in_two_kernels_is_rounded_in_one_way(device):
+    """The product has one use beside the maximum and two beside its gradient, which must find the largest element."""
+    random = np.random.default_rng(0)
+    a, b, c = (Tensor(random.standard_normal((64, 500)).astype(np.float32), requires_grad=True) for _ in range(3))
+    product = a * b
+    loss = (product + c).max(0).sum() + (product * product).sum()
+    of_c, of_a = grad(loss, [c, a])
+    limn.realize(of_c, of_a)
+    assert np.array_equal(of_c.numpy().sum(0), np.ones(500))

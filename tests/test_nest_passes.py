@@ -85,7 +85,7 @@ def test_contract_keeps_the_bits_of_whole_numbers(seeds):
         before, text = run_nest(kernel.module, arrays), str(kernel.module)
         apply(kernel.module, "contract{fma=false}")
         assert str(kernel.module) == text
-        apply(kernel.module, "contract")
+        apply(kernel.module, "contract{elementwise=true}")
         changed += str(kernel.module) != text
         if all(np.abs(b[np.isfinite(b)]).max(initial=0) < 2**20 for b in before if b.dtype == np.float32):
             assert_same_bits(run_nest(kernel.module, arrays), before)

@@ -1,10 +1,16 @@
-"""Contract a multiplication and the addition that takes its product into one fused multiply-add.
+"""Contract a multiplication and the total that takes its product into one fused multiply-add.
 
     %p = nest.mul %a, %b : f32
     nest.accumulate add %p, %acc[0] : f32        ->    nest.accumulate fma %a, %b, %acc[0] : f32
 
+With ``elementwise=true`` a plain addition takes its product likewise:
+
     %p = nest.mul %a, %b : f32
     %s = nest.add %p, %c : f32                   ->    %s = nest.fma %a, %b, %c : f32
+
+That is off by default: a cheap value is computed again in each kernel that needs it, and a product that has one use in
+one kernel may have two in another, so the same value would be rounded in two ways. The gradient of a maximum, which
+looks for the element that equals it, would then find none. A reduction is computed in one kernel only.
 
 No compiler after limn contracts on its own, so what is fused stands here and nowhere else. It runs right after
 ``lower``; with ``fma=false``, for targets without the instruction, it leaves all alone.
@@ -31,10 +37,12 @@ from limn.dialects.graph import is_float
 
 @dataclass(frozen=True)
 class ContractPass(ModulePass):
-    """nest -> nest. Options: ``fma``, whether the target has a fused multiply-add."""
+    """nest -> nest. Options: ``fma``, whether the target has a fused multiply-add; ``elementwise``, whether additions
+    outside of reductions are fused too."""
 
     name = "contract"
     fma: bool = True
+    elementwise: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not self.fma:
@@ -43,7 +51,7 @@ class ContractPass(ModulePass):
             if isinstance(user, nest.AccumulateOp) and user.kind.data == nest.ADD:
                 if (product := fusible_product(user.value, user)) is not None:
                     _fuse_accumulate(user, product)
-            elif isinstance(user, nest.AddOp):
+            elif isinstance(user, nest.AddOp) and self.elementwise:
                 if (product := fusible_product(user.lhs, user)) is not None:
                     _fuse_add(user, product, user.rhs)
                 elif (product := fusible_product(user.rhs, user)) is not None:

@@ -1,4 +1,5 @@
-// RUN: limn-opt --pass contract %s | filecheck %s
+// RUN: limn-opt --pass 'contract{elementwise=true}' %s | filecheck %s
+// RUN: limn-opt --pass contract %s | filecheck %s --check-prefix=TOTALS
 // RUN: limn-opt --pass 'contract{fma=false}' %s | filecheck %s --check-prefix=NONE
 
 // A product that only a sum takes, and a total.
@@ -33,6 +34,21 @@ nest.kernel @fuses(%a: memref<12xf32>, %b: memref<12xf32>, %out: memref<4xf32>) 
 // CHECK-NEXT:        }
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
+
+// Left to itself the pass fuses totals only.
+// TOTALS:        nest.kernel @fuses(%a: memref<12xf32>, %b: memref<12xf32>, %out: memref<4xf32>) {
+// TOTALS-NEXT:     nest.for %i = 0 to 4 {
+// TOTALS-NEXT:       %x = nest.load %a[%i] : f32
+// TOTALS-NEXT:       %y = nest.load %b[%i] : f32
+// TOTALS-NEXT:       %p = nest.mul %x, %y : f32
+// TOTALS-NEXT:       %s = nest.add %p, %y : f32
+// TOTALS-NEXT:       %q = nest.mul %s, %y : f32
+// TOTALS-NEXT:       %t = nest.add %x, %q : f32
+// TOTALS-NEXT:       nest.store %t, %out[%i] : f32
+// TOTALS-NEXT:       nest.for %r = 0 to 3 {
+// TOTALS-NEXT:         %u = nest.load %a[%i * 3 + %r] : f32
+// TOTALS-NEXT:         %v = nest.load %b[%i * 3 + %r] where [%r] in [1] to [3] : f32
+// TOTALS-NEXT:         nest.accumulate fma %u, %v, %out[%i] : f32
 
 // Of two products that meet in one sum the first is fused.
 nest.kernel @first_of_two(%a: memref<4xf64>, %b: memref<4xf64>, %out: memref<4xf64>) {
