@@ -179,6 +179,7 @@ BAD_COMMANDS = {
     "near_miss": (["-p", "canonicalise"], ["canonicalise", "did you mean 'canonicalize'"]),
     "unknown_option": (["-p", "canonicalize{foo=1}"], ["foo", "canonicalize"]),
     "option_below_its_range": (["-p", "fuse{max-ops=-1}"], ["fuse", "max-ops is -1", "1 or more"]),
+    "both_pass_flags": (["-p", "canonicalize", "--pass", "cse"], ["-p", "--pass", "one of the two"]),
     "option_of_zero": (["-p", "plan-memory{align=0}"], ["plan-memory", "align is 0", "1 or more"]),
     "option_without_value": (["-p", "canonicalize{foo}"], ["foo"]),
     "unclosed_brace": (["-p", "canonicalize{"], ["canonicalize{"]),
@@ -344,3 +345,13 @@ def test_stock_xdsl_opt_knows_the_dialects_and_passes():
     assert "graph.add" in done.stdout
     listed = subprocess.run([*command[:3], "--help"], capture_output=True, text=True, check=False)
     assert "fuse" in listed.stdout
+
+
+def test_passes_given_one_by_one_are_joined(tmp_path, capsys):
+    file = tmp_path / "input.mlir"
+    file.write_text("func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n  func.return %x : tensor<4xf32>\n}\n")
+    printed = []
+    for words in (["--pass", "fuse,lower"], ["--pass", "fuse", "--pass", "lower"], ["-p", "fuse,lower"]):
+        assert main([str(file), *words]) == 0
+        printed.append(capsys.readouterr().out)
+    assert "nest.plan" in printed[0] and printed[0] == printed[1] == printed[2]

@@ -65,13 +65,15 @@ class LimnOpt(xDSLOptMain):
         arg_parser.allow_abbrev = False
         arg_parser.error = usage_error
         add = arg_parser.add_argument
-        add("--pass", dest="passes", metavar="PASSES", default="", help="the same as -p")
+        add("--pass", dest="lists", metavar="PASSES", action="append", default=[], help="as -p; several are joined")
         add("--list-passes", action="store_true", help="list the passes, one line each")
         add("--list-pipelines", action="store_true", help="list the pipelines of the stages")
         add("--traceback", action="store_true", help="show the Python traceback of an error")
 
     def setup_pipeline(self) -> None:
-        self.passes = parse_passes(self.available_passes, self.args.passes)
+        if self.args.lists and self.args.passes:
+            usage_error("passes stand after -p and after --pass; give them after one of the two")
+        self.passes = parse_passes(self.available_passes, ",".join(self.args.lists) or self.args.passes)
         self.target = self.parse_target()
 
     def parse_target(self) -> Target:
