@@ -193,3 +193,18 @@ def test_totals_of_rows_and_of_columns_stay_near_the_true_ones(axis, terms, boun
     wide = array.astype(np.float64)
     error = np.abs(total.reshape(-1) - wide.sum(axis)) / np.abs(wide).sum(axis)
     assert error.max() < bound
+
+
+@pytest.mark.parametrize("size", [4096 + 1, 50257, 50260, 5000])
+def test_long_rows_of_odd_lengths_stay_whole_rows(size):
+    """17 * 241, 29 * 1733, 35 * 1436, 8 * 625: one cut, so the row is loaded once and its exponentials are kept."""
+    b = Builder()
+    x = b.arg(2, size)
+    row = b.sum(exponentials := b.exp(x), 1)
+    case = b.case(b.div(exponentials, b.expand(row, 2, size)))
+    before, after, case = split(case)
+    for was, now in zip(before, after, strict=True):
+        np.testing.assert_allclose(now, was, rtol=2e-5)
+    ops = list(kernel_of(case).block.ops)
+    assert sum(isinstance(op, graph.ViewOp) and op.source in kernel_of(case).block.args for op in ops) == 1
+    assert sum(isinstance(op, schedule.KeepOp) for op in ops) == 1

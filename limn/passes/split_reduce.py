@@ -16,11 +16,12 @@ the language: the same on every machine, whatever its vectors and threads.
       %2 = graph.sum %1 axes [1] : tensor<1x16xf32> -> tensor<1x1xf32>
 
 The dim is cut in the whole kernel, maxima and results along it too: a softmax stays one kernel, and its loads and
-stores walk the same memory. Lanes are the largest of 16, 8 and 4 that divides the axis; they are given to axes that
-most buffers walk with stride 1. An axis of over 4096 that they do not divide is summed in parts, blocks first, the
-left-over elements last; so is one of over 256 that is folded across the lanes of another, as the rows of a column sum
-are. Neighbouring axes that memory does not tell apart count as one axis. Several axes with many terms are summed one
-by one, the innermost first. Sums of halves become sums of f32 that are rounded once, at the end.
+stores walk the same memory. Lanes are the largest of 16, 8 and 4 that divides the axis (of a row of results of over
+4096, else any divisor up to 64); they are given to axes that most buffers walk with stride 1. An axis of over 4096
+that they do not divide is summed in parts, blocks first, the left-over elements last; so is one of over 256 that is
+folded across the lanes of another, as the rows of a column sum are. Neighbouring axes that memory does not tell apart
+count as one axis. Several axes with many terms are summed one by one, the innermost first. Sums of halves become sums
+of f32 that are rounded once, at the end.
 
 Bits: those of sums change, and only those: equal on whole numbers whose sums are exact; otherwise closer to the true
 sum. Integers and maxima keep their values. Which sums change depends on the graph and the options alone.
@@ -47,6 +48,8 @@ from limn.passes._options import at_least
 from limn.passes._split_dims import Cut, KernelCutter, Part
 
 LANES = (16, 8, 4)
+LONG_ROW_LANES = (16, 8, *range(64, 3, -1))
+"""For rows too long to stay whole that are results too: cut in parts they would be read, and computed, more often."""
 BLOCK = 256
 
 
@@ -93,7 +96,8 @@ class SplitReducePass(ModulePass):
         return {p: parts for p, parts in found.items() if parts and p not in ragged[:-1]}
 
     def _cut(self, size: int, is_walked: bool, is_stored: bool) -> tuple[Part, ...]:
-        lanes = next((n for n in LANES if is_walked and size % n == 0 and n < size), 0)
+        choice = LONG_ROW_LANES if is_stored and size > self.longest else LANES
+        lanes = next((n for n in choice if is_walked and size % n == 0 and n < size), 0)
         if lanes and size >= self.shortest:
             count = size // lanes
             if count <= BLOCK:
