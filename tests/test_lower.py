@@ -286,3 +286,20 @@ def test_rows_are_read_at_most_twice_and_at_most_one_is_kept(name):
     assert max(reads.count(memref) for memref in reads) <= 2
     kept = [op for op in kernel.walk() if isinstance(op, nest.ScratchOp) and op.result.name_hint == "kept"]
     assert len(kept) <= 1
+
+
+@pytest.mark.parametrize(("columns", "space"), [(1000, "stack"), (65_536, "stack"), (65_537, "heap")])
+def test_a_row_of_scratch_too_large_for_a_stack_is_on_the_heap(columns, space):
+    module = parse(f"""
+    schedule.kernel @k0(%x: tensor<2x{columns}xf32>) -> tensor<2x{columns}xf32>
+        dims [i0 = 2, i1 = {columns}] rows 1 order [0, 1] {{
+      %0 = graph.view %x strides [{columns}, 1] : tensor<2x{columns}xf32> -> tensor<2x{columns}xf32>
+      %1 = graph.exp %0 : tensor<2x{columns}xf32>
+      %2 = schedule.keep %1 : tensor<2x{columns}xf32>
+      %3 = graph.max %2 axes [1] : tensor<2x{columns}xf32> -> tensor<2x1xf32>
+      %4 = graph.view %3 strides [1, 0] : tensor<2x1xf32> -> tensor<2x{columns}xf32>
+      %5 = graph.mul %2, recip %4 : tensor<2x{columns}xf32>
+      schedule.yield %5 : tensor<2x{columns}xf32>
+    }}""")
+    run_pipeline(module, "lower{stack-bytes=1000000}")
+    assert f'memref<{columns}xf32, "{space}">' in str(module)

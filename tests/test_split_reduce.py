@@ -61,7 +61,7 @@ def test_random_graphs_stay_within_roundings(seed):
     before, after, _ = split(RandomGraph(seed, size=40).case, shortest=4, longest=20)
     for a, b in zip(before, after, strict=True):
         size = np.abs(np.nan_to_num(a.astype(float), posinf=0, neginf=0)).max(initial=1)
-        np.testing.assert_allclose(b.astype(float), a.astype(float), rtol=1e-3, atol=1e-4 * size)
+        np.testing.assert_allclose(b.astype(float), a.astype(float), rtol=1e-4, atol=1e-5 * size)
 
 
 def total_of(count: int, of=None) -> Case:

@@ -13,7 +13,7 @@ Memory is flat: ``memref<N x T>``. Values are scalars. Everything a target needs
              | nest.accumulate fma %a, %b, %m[affine] : T         m = a * b + m, rounded once
     CHECKS  := where [affine, ..] in [INT, ..] to [INT, ..]       low <= check < high; a load that fails one reads zero,
                                                                   a store does nothing
-    scratch := %m = nest.scratch : memref<N x T, "SPACE">         SPACE in register, stack
+    scratch := %m = nest.scratch : memref<N x T, "SPACE">         SPACE in register, stack, heap
     row     := %r = nest.check_row %i below INT at [affine] : i32     an index; a bad one is recorded and becomes 0
     index   := %i = nest.index [affine] : i32                     a loop index as a value
     value   := nest.const NUMBER : T | nest.OP %a, .. : T | nest.cast %a : T to T | nest.bitcast %a : T to T
@@ -135,7 +135,7 @@ from limn.dialects.graph import (
     print_number,
 )
 
-SPACES = ("register", "stack")
+SPACES = ("register", "stack", "heap")
 """Where scratch lives: a register is a memref of constant indices that a target keeps in named variables."""
 
 PARALLEL = "parallel"

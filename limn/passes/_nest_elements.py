@@ -19,6 +19,9 @@ from limn.dialects.affine import Index
 from limn.dialects.graph import element_of, row_major, shape_of, size_of
 from limn.passes import _nest_values as values
 
+LARGEST_ARRAY = 1 << 18
+"""Bytes of one array on a thread's stack, of which threads have some megabytes; larger scratch is on the heap."""
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -74,7 +77,8 @@ def scratch(scope: Scope, dims: KernelDims, over: Sequence[int], element: Attrib
     """Memory of one cell for each index of the dims ``over``, allocated in ``scope``."""
     extents = [dims.extents[d] for d in over]
     size = prod(extents)
-    made = scope.append(nest.ScratchOp(size, element, "register" if size == 1 else "stack"))
+    fits = nest.byte_size(nest.memref(size, element)) <= LARGEST_ARRAY
+    made = scope.append(nest.ScratchOp(size, element, "register" if size == 1 else "stack" if fits else "heap"))
     made.name_hint = name
     return Memory(made, dict(zip(over, row_major(extents))))
 

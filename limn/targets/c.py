@@ -17,8 +17,7 @@ A parallel loop becomes a function of a range of its turns, which each thread ca
 compiler makes of an OpenMP loop it forgets ``restrict``, and then does not vectorise a body with many buffers (1028 us
 instead of 181 for a sum of products over 14 arrays).
 
-A register is a C variable. Scratch on the stack is an array, or heap memory above `LARGEST_ARRAY`, where a thread's
-stack might end.
+A register is a C variable, scratch on the stack an array, and scratch on the heap allocated and freed around its block.
 """
 
 from __future__ import annotations
@@ -42,9 +41,6 @@ from limn.dialects.affine import Index
 from limn.dialects.graph import python_number
 from limn.dialects.legality import check
 from limn.targets import c_family
-
-LARGEST_ARRAY = 1 << 18
-"""Bytes of one array on a thread's stack; threads have some megabytes."""
 
 FLAGS = "-O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -fno-thread-jumps -fwrapv -fopenmp"
 """What the text means is fixed by -ffp-contract=off (no fused multiply-add but those written) and -fwrapv (integers
@@ -392,7 +388,7 @@ class _Kernel:
             names = [name] if size == 1 else [self.scope.fresh(f"{name}_{place}") for place in range(size)]
             self.registers[memory] = names
             self.line(f"{scalar.memory} {', '.join(names)};")
-        elif size * scalar.size <= LARGEST_ARRAY:
+        elif nest.space_of(memory) != "heap":
             self.line(f"{scalar.memory} {name}[{max(size, 1)}] __attribute__((aligned(64)));")
         else:
             self.line(

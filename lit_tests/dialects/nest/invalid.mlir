@@ -225,7 +225,7 @@ nest.kernel @k(%x: memref<4xf16>) {
 nest.kernel @k() {
   %0 = nest.scratch : memref<4xf32>
 }
-// CHECK: error: 'nest.scratch' of memref<4xf32> needs a space: one of register, stack
+// CHECK: error: 'nest.scratch' of memref<4xf32> needs a space: one of register, stack, heap
 
 // -----
 
